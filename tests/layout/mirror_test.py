@@ -44,15 +44,15 @@ def strays(tests: pathlib.Path, tree: pathlib.Path) -> list[str]:
 )
 def test_each_test_is_named_after_its_module(tests: str, tree: str) -> None:
     count = len(list((ROOT / tests).rglob(f"*{SUFFIX}")))
-    found = strays(ROOT / tests, ROOT / tree)
-    print(f"{tests}: {count} tests, without a module: {found or 'none'}")
+    strays_found = strays(ROOT / tests, ROOT / tree)
+    print(f"{tests}: {count} tests, without a module: {strays_found or 'none'}")
     assert count >= 5
-    assert found == []
+    assert strays_found == []
 
 
 def test_a_stray_is_noticed(tmp_path: pathlib.Path) -> None:
     for file in ("lib/a/tree.py", "tests/a/tree_moved_test.py", "tests/a/walk_test.py"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
-    (found,) = strays(tmp_path / "tests", tmp_path / "lib")
-    assert found.endswith("tests/a/walk_test.py")
+    (strays_found,) = strays(tmp_path / "tests", tmp_path / "lib")
+    assert strays_found.endswith("tests/a/walk_test.py")

@@ -92,16 +92,16 @@ def modules_of_labs() -> Iterator[pathlib.Path]:
 
 
 def repeated(names: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    return {name: found for name, found in names.items() if len(found) > 1}
+    return {name: paths for name, paths in names.items() if len(paths) > 1}
 
 
 def classes(paths: list[pathlib.Path]) -> dict[str, list[str]]:
-    found = collections.defaultdict[str, list[str]](list)
+    places = collections.defaultdict[str, list[str]](list)
     for path in paths:
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name].append(path.as_posix())
-    return found
+                places[node.name].append(path.as_posix())
+    return places
 
 
 def is_native(places: list[str]) -> bool:
@@ -124,20 +124,20 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
 
 
 def test_a_module_has_a_name_of_its_own() -> None:
-    found = collections.defaultdict[str, list[str]](list)
+    paths = collections.defaultdict[str, list[str]](list)
     for path in modules():
-        found[path.stem].append(path.as_posix())
-    assert judge(repeated(found), MODULES) == set()
+        paths[path.stem].append(path.as_posix())
+    assert judge(repeated(paths), MODULES) == set()
 
 
 def test_names_of_labs_are_unique_among_them() -> None:
     paths = list(modules_of_labs())
     assert len(paths) > 100
     assert judge(repeated(classes(paths)), LAB_CLASSES) == set()
-    found = collections.defaultdict[str, list[str]](list)
+    places = collections.defaultdict[str, list[str]](list)
     for path in paths:
-        found[path.stem].append(path.as_posix())
-    assert judge(repeated(found), LAB_MODULES) == set()
+        places[path.stem].append(path.as_posix())
+    assert judge(repeated(places), LAB_MODULES) == set()
 
 
 def test_a_repeated_class_is_noticed(tmp_path: pathlib.Path) -> None:

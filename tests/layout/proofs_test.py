@@ -45,33 +45,33 @@ OWN = {
 
 
 def test_every_file_has_a_row_for_each_of_its_tiers(tiers: ModuleType) -> None:
-    wanted = {
+    expected = {
         (file, batch.tier) for batch in tiers.batches(ROOT) for file in batch.files
     }
     lines = (ROOT / "docs/proofs.md").read_text().splitlines()
-    rows = [found.groups() for line in lines if (found := ROW.match(line))]
+    rows = [matched.groups() for line in lines if (matched := ROW.match(line))]
     assert len(rows) == len(set(rows))
-    assert set(rows) == wanted
+    assert set(rows) == expected
 
 
 def test_every_file_is_in_a_batch(tiers: ModuleType) -> None:
-    there = {
+    present = {
         path.as_posix()
         for part in tiers.PARTS
         for path in pathlib.Path(part).rglob("*_test.py")
     }
     listed = {file for batch in tiers.batches(ROOT) for file in batch.files}
-    assert there == {file for file in listed if file.startswith(tiers.PARTS)}
-    assert len(there) > 40
+    assert present == {file for file in listed if file.startswith(tiers.PARTS)}
+    assert len(present) > 40
 
 
 def test_every_batch_has_a_budget_within_its_tiers_bound(tiers: ModuleType) -> None:
-    wanted: dict[str, dict[str, int]] = {"default": {}, "long": {}}
+    expected: dict[str, dict[str, int]] = {"default": {}, "long": {}}
     for batch in tiers.batches(ROOT):
-        wanted[batch.tier][batch.address] = batch.budget_s
+        expected[batch.tier][batch.address] = batch.budget_s
         print(f"{batch.address:40} {batch.tier:8} {batch.budget_s} s")
         assert batch.budget_s <= LONGEST_S[batch.tier], batch.address
-    assert tiers.budgets(ROOT) == wanted
+    assert tiers.budgets(ROOT) == expected
 
 
 def test_a_change_of_one_component_reruns_no_batch_of_another(

@@ -265,14 +265,14 @@ SECTIONS = {
 def rows(text: str, section: str) -> dict[str, str]:
     """Return name and meaning of each row of a section's table."""
     _, _, rest = text.partition(f"\n## {section}\n")
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for line in rest.partition("\n## ")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| `"):
             name = " ".join(cell.strip("`") for cell in cells[:-1])
-            assert name not in found, f"{name}: two rows"
-            found[name] = cells[-1]
-    return found
+            assert name not in meanings, f"{name}: two rows"
+            meanings[name] = cells[-1]
+    return meanings
 
 
 @pytest.mark.parametrize("section", SECTIONS)

@@ -27,9 +27,9 @@ FLOW, PROVIDER = "lib/nodes/decide.py", "lib/cloud/openstack/client.py"
 
 
 def pants_version() -> str:
-    ours = pathlib.Path("pants.toml").read_text()
-    assert VISIBILITY in ours
-    return ours.partition('pants_version = "')[2].partition('"')[0]
+    pants_toml = pathlib.Path("pants.toml").read_text()
+    assert VISIBILITY in pants_toml
+    return pants_toml.partition('pants_version = "')[2].partition('"')[0]
 
 
 @pytest.fixture()

@@ -83,16 +83,16 @@ ALLOWED = {
 
 
 def pants_version() -> str:
-    ours = pathlib.Path("pants.toml").read_text()
-    return ours.partition('pants_version = "')[2].partition('"')[0]
+    pants_toml = pathlib.Path("pants.toml").read_text()
+    return pants_toml.partition('pants_version = "')[2].partition('"')[0]
 
 
 def pants_python() -> pathlib.Path:
     """Return the Python of the environment in which ./pants sets Pants up."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     setup = pathlib.Path(os.environ.get("PANTS_SETUP_CACHE") or cache / "pants-pypi")
-    found = setup.glob(f"{pants_version()}-*-{platform.machine()}/bin/python")
-    return max(found)
+    interpreters = setup.glob(f"{pants_version()}-*-{platform.machine()}/bin/python")
+    return max(interpreters)
 
 
 def test_examples_are_refused_and_others_allowed() -> None:

@@ -43,17 +43,17 @@ def neutral() -> Iterator[pathlib.Path]:
 
 def words(path: pathlib.Path) -> list[str]:
     text = SOURCE.sub("", path.read_text())
-    return sorted({found[0].lower() for found in WORDS.finditer(text)})
+    return sorted({word_match[0].lower() for word_match in WORDS.finditer(text)})
 
 
 def test_neutral_packages_contain_no_word_of_openstack() -> None:
     paths = list(neutral())
-    found = {path.as_posix(): words(path) for path in paths if words(path)}
-    for path, there in found.items():
-        print(f"{path:32} {', '.join(there):32} {EXEMPT.get(path, 'NOT EXEMPT')}")
+    words_by_path = {path.as_posix(): words(path) for path in paths if words(path)}
+    for path, present in words_by_path.items():
+        print(f"{path:32} {', '.join(present):32} {EXEMPT.get(path, 'NOT EXEMPT')}")
     assert len(paths) > 150
-    assert found.keys() - EXEMPT.keys() == set()
-    assert EXEMPT.keys() - found.keys() == set()
+    assert words_by_path.keys() - EXEMPT.keys() == set()
+    assert EXEMPT.keys() - words_by_path.keys() == set()
 
 
 def test_a_word_is_noticed_unless_it_is_in_a_source(tmp_path: pathlib.Path) -> None:

@@ -199,14 +199,14 @@ def pex_root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return tmp_path_factory.mktemp("pex-root")
 
 
-@pytest.mark.parametrize(("name", "words", "code", "said"), TABLE)
+@pytest.mark.parametrize(("name", "words", "code", "message"), TABLE)
 def test_answer(
-    pex_root: pathlib.Path, name: str, words: list[str], code: int, said: str
+    pex_root: pathlib.Path, name: str, words: list[str], code: int, message: str
 ) -> None:
     got, output = run(name, words, pex_root)
     print(f"{name} {' '.join(words)} -> {got}")
     assert got == code, output
-    assert said in " ".join(output.split())
+    assert message in " ".join(output.split())
     assert "Traceback" not in output
 
 

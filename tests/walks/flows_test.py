@@ -67,7 +67,7 @@ def run(
     reading: runner.SlowReading[S] | None = None,
 ) -> None:
     """Run a flow until something holds."""
-    made = runner.Runner(
+    reconciler = runner.Runner(
         flow,
         waiting_keys,
         reconcile_metrics.ReconcileMetrics(prometheus_client.CollectorRegistry()),
@@ -75,7 +75,7 @@ def run(
         reading=reading,
     )
     stop = threading.Event()
-    thread = threading.Thread(target=made.run, args=(stop,))
+    thread = threading.Thread(target=reconciler.run, args=(stop,))
     thread.start()
     try:
         waiting.until("the walk has ended", is_done)
@@ -210,14 +210,16 @@ def test_a_cycle_of_discovery_publishes_and_keeps_classes() -> None:
     settings = discovery_model.DiscoverySettings(
         cluster_id="c", manages_classes=True, provider=provider.OPENSTACK
     )
-    told = discoverer_metrics.DiscoveryMetrics(
+    discovery_metrics = discoverer_metrics.DiscoveryMetrics(
         prometheus_client.CollectorRegistry(), settings.steps
     )
     flow = discovery_flow.DiscoveryFlow(
-        discovery_observe.CatalogObserver(cloud, api, settings, told.shown),
-        discovery_act.DiscoveryActor(api, told, settings.provider),
+        discovery_observe.CatalogObserver(
+            cloud, api, settings, discovery_metrics.shown
+        ),
+        discovery_act.DiscoveryActor(api, discovery_metrics, settings.provider),
         settings,
-        told,
+        discovery_metrics,
     )
     keys = queue.Queue(queue.Backoff(1, 1))
 

@@ -20,7 +20,7 @@ RUN = "import sys; from mooring.commands import main; main.main()"
 
 def environment(home: pathlib.Path) -> dict[str, str]:
     """Return a user with an empty home and a lab of its own."""
-    path = os.pathsep.join(one for one in sys.path if one)
+    path = os.pathsep.join(folder for folder in sys.path if folder)
     return {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
@@ -46,8 +46,8 @@ def mooring(
 
 def test_help_names_the_commands(tmp_path: pathlib.Path) -> None:
     """Everything a user can do is listed, and nothing that is not for users."""
-    said = mooring(tmp_path, "lab", "--help")
-    assert said.returncode == 0
+    result = mooring(tmp_path, "lab", "--help")
+    assert result.returncode == 0
     for command in (
         "build",
         "charts",
@@ -58,22 +58,22 @@ def test_help_names_the_commands(tmp_path: pathlib.Path) -> None:
         "status",
         "up",
     ):
-        assert f"\n  {command} " in said.stdout
-    assert "hollow" not in said.stdout
+        assert f"\n  {command} " in result.stdout
+    assert "hollow" not in result.stdout
 
 
 def test_version_names_the_program(tmp_path: pathlib.Path) -> None:
     """It says "mooring" however the program was started."""
-    said = mooring(tmp_path, "--version")
-    assert (said.returncode, said.stdout.split()[0]) == (0, "mooring")
+    result = mooring(tmp_path, "--version")
+    assert (result.returncode, result.stdout.split()[0]) == (0, "mooring")
 
 
 @pytest.mark.parametrize("words", [("lab", "up", "--no-such"), ("lab", "no-such")])
 def test_unknown_words_are_refused(tmp_path: pathlib.Path, words: tuple[str]) -> None:
     """Exit code 2, as for every wrong command line."""
-    said = mooring(tmp_path, *words)
-    assert said.returncode == 2
-    assert "No such" in said.stderr
+    result = mooring(tmp_path, *words)
+    assert result.returncode == 2
+    assert "No such" in result.stderr
 
 
 def test_help_does_not_load_the_clients(tmp_path: pathlib.Path) -> None:
@@ -82,14 +82,14 @@ def test_help_does_not_load_the_clients(tmp_path: pathlib.Path) -> None:
         "import sys; from mooring.commands import main;"
         "print([n for n in ('openstack', 'kubernetes') if n in sys.modules])"
     )
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", check],
         env=environment(tmp_path),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout == "[]\n"
+    assert result.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_what_is_missing_is_one_sentence(
     tmp_path: pathlib.Path, words: tuple[str, ...], sentence: str
 ) -> None:
     """Exit code 1, a sentence on standard error, no traceback."""
-    said = mooring(tmp_path, *words)
-    assert said.returncode == 1
-    assert sentence in " ".join(said.stderr.split())
-    assert "Traceback" not in said.stderr
+    result = mooring(tmp_path, *words)
+    assert result.returncode == 1
+    assert sentence in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
 
 
 def test_a_bad_port_base_is_one_sentence(tmp_path: pathlib.Path) -> None:
     """A wrong variable is told by its name."""
-    said = mooring(tmp_path, "lab", "status", MOORING_LAB_PORT_BASE="many")
-    assert said.returncode == 1
-    assert "MOORING_LAB_PORT_BASE must be a number" in said.stderr
+    result = mooring(tmp_path, "lab", "status", MOORING_LAB_PORT_BASE="many")
+    assert result.returncode == 1
+    assert "MOORING_LAB_PORT_BASE must be a number" in result.stderr
 
 
 def test_clean_removes_nothing_without_yes(tmp_path: pathlib.Path) -> None:
@@ -124,10 +124,10 @@ def test_clean_removes_nothing_without_yes(tmp_path: pathlib.Path) -> None:
     part = tmp_path / ".cache" / "mooring" / "go"
     part.mkdir(parents=True)
     (part / "file").write_bytes(bytes(5000))
-    said = mooring(tmp_path, "lab", "clean")
-    assert said.returncode == 0
-    assert "go" in said.stdout
-    assert "--yes" in said.stdout
+    result = mooring(tmp_path, "lab", "clean")
+    assert result.returncode == 0
+    assert "go" in result.stdout
+    assert "--yes" in result.stdout
     assert part.is_dir()
     assert mooring(tmp_path, "lab", "clean", "--yes").returncode == 0
     assert not part.exists()
@@ -139,9 +139,9 @@ def test_clean_spares_what_a_running_lab_needs(tmp_path: pathlib.Path) -> None:
     where.cache.mkdir(parents=True)
     processes.start(where, "etcd", ["sleep", "60"])
     try:
-        said = mooring(tmp_path, "lab", "clean", "--yes")
-        assert said.returncode == 1
-        assert "lab down" in said.stderr
+        result = mooring(tmp_path, "lab", "clean", "--yes")
+        assert result.returncode == 1
+        assert "lab down" in result.stderr
         assert where.cache.is_dir()
     finally:
         processes.stop(where, ["etcd"])
@@ -152,8 +152,8 @@ def test_down_ends_everything_and_may_be_repeated(tmp_path: pathlib.Path) -> Non
     where = places.default(environment(tmp_path))
     processes.start(where, "openstack-ccm", ["sleep", "60"])
     for _ in range(2):
-        said = mooring(tmp_path, "lab", "down", "--wipe")
-        assert said.returncode == 0, said.stderr
+        result = mooring(tmp_path, "lab", "down", "--wipe")
+        assert result.returncode == 0, result.stderr
         assert processes.find(where, "openstack-ccm") is None
         assert not where.state.exists()
 
@@ -208,9 +208,9 @@ def test_ctrl_c_ends_what_up_began_and_exits_130(
     child.send_signal(number)
     time.sleep(0.05)
     child.send_signal(number)
-    _, said = child.communicate(timeout=30)
-    assert child.returncode == 130, said
-    assert "Traceback" not in said
+    _, output = child.communicate(timeout=30)
+    assert child.returncode == 130, output
+    assert "Traceback" not in output
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
 
@@ -219,18 +219,18 @@ def test_the_labs_of_tests_are_ended_but_for_those_in_use(
     tmp_path: pathlib.Path,
 ) -> None:
     """A slot in which nothing runs, one that a process holds, and none at all."""
-    said = mooring(tmp_path, "lab", "down", "--tests")
-    assert (said.returncode, "Test slot" in said.stdout) == (0, False)
+    result = mooring(tmp_path, "lab", "down", "--tests")
+    assert (result.returncode, "Test slot" in result.stdout) == (0, False)
     root = tmp_path / ".local/state/mooring/tests"
     held = slots.attempt(root, 1)
     assert held is not None
     (root / "0" / "lab").mkdir(parents=True)
     (root / "0" / "used").touch()
 
-    said = mooring(tmp_path, "lab", "down", "--tests")
+    result = mooring(tmp_path, "lab", "down", "--tests")
 
     held.release()
-    assert said.returncode == 0
-    assert "Test slot 0: ended." in said.stdout
-    assert "Test slot 1: in use by a test process, left alone." in said.stdout
+    assert result.returncode == 0
+    assert "Test slot 0: ended." in result.stdout
+    assert "Test slot 1: in use by a test process, left alone." in result.stdout
     assert not (root / "0" / "lab").exists()

@@ -23,10 +23,10 @@ from tests.harness.daemons.unreachable import CONF, SECRET
 def test_a_wrong_command_line_is_refused(
     words: tuple[str, ...], more: tuple[str, ...], sentence: str
 ) -> None:
-    said = mooring(*words, *more)
-    assert said.returncode == 2
-    assert sentence in said.stderr
-    assert "Traceback" not in said.stderr
+    result = mooring(*words, *more)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_a_wrong_command_line_is_refused(
     ],
 )
 def test_doctor_names_what_is_wrong_with_an_option(option: str, sentence: str) -> None:
-    said = mooring("doctor", "--cloud-config=x", option)
-    assert said.returncode == 2
-    assert sentence in said.stderr
-    assert "Traceback" not in said.stderr
+    result = mooring("doctor", "--cloud-config=x", option)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("what", ["nodes", "services"])
@@ -59,12 +59,12 @@ def test_a_plan_needs_a_cloud_conf_that_can_be_read(
         (str(wrong), '[Global] auth-url: invalid value "nowhere": must be the URL'),
         (str(binary), f"{binary}: not a text file in UTF-8"),
     ):
-        said = mooring("plan", what, nowhere[1], f"--cloud-config={file}")
-        print(said.stderr)
-        assert said.returncode == 1
-        assert sentence in said.stderr
-        assert "Traceback" not in said.stderr
-        assert SECRET not in said.stderr
+        result = mooring("plan", what, nowhere[1], f"--cloud-config={file}")
+        print(result.stderr)
+        assert result.returncode == 1
+        assert sentence in result.stderr
+        assert "Traceback" not in result.stderr
+        assert SECRET not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,13 @@ def test_a_plan_needs_a_cloud_conf_that_can_be_read(
 def test_a_plan_without_an_api_server_is_one_sentence(
     what: str, path: str, nowhere: tuple[str, ...]
 ) -> None:
-    said = mooring("plan", what, *nowhere)
-    assert said.returncode == 1
-    assert f"GET /api/v1/{path}: http://127.0.0.1:1: connection refused" in said.stderr
-    assert "Traceback" not in said.stderr
-    assert SECRET not in said.stderr + said.stdout
+    result = mooring("plan", what, *nowhere)
+    assert result.returncode == 1
+    assert (
+        f"GET /api/v1/{path}: http://127.0.0.1:1: connection refused" in result.stderr
+    )
+    assert "Traceback" not in result.stderr
+    assert SECRET not in result.stderr + result.stdout
 
 
 def test_services_are_not_planned_where_load_balancers_are_off(
@@ -85,26 +87,26 @@ def test_services_are_not_planned_where_load_balancers_are_off(
 ) -> None:
     conf = tmp_path / "off.conf"
     conf.write_text(f"{CONF}\n[LoadBalancer]\nenabled = false\n")
-    said = mooring("plan", "services", nowhere[1], f"--cloud-config={conf}")
-    assert said.returncode == 1
-    assert "[LoadBalancer] enabled is false" in said.stderr
+    result = mooring("plan", "services", nowhere[1], f"--cloud-config={conf}")
+    assert result.returncode == 1
+    assert "[LoadBalancer] enabled is false" in result.stderr
 
 
 def test_a_doctor_who_reaches_nothing_says_so_line_by_line(
     nowhere: tuple[str, ...],
 ) -> None:
     """Each side by itself, with a remedy; as JSON, the same lines."""
-    said = mooring("doctor", *nowhere)
-    print(said.stdout)
-    assert (said.returncode, said.stderr) == (1, "")
-    lines = said.stdout.splitlines()
+    result = mooring("doctor", *nowhere)
+    print(result.stdout)
+    assert (result.returncode, result.stderr) == (1, "")
+    lines = result.stdout.splitlines()
     failed = [line for line in lines if line.startswith("FAIL  ")]
     assert [line.split("  ")[1] for line in failed] == ["credentials", "API server"]
     assert all("; remedy: " in line for line in failed)
     assert "the cloud can't be reached" in failed[0]
-    told = mooring("doctor", *nowhere, "--output=json")
-    assert told.returncode == 1
-    document = json.loads(told.stdout)
+    as_json = mooring("doctor", *nowhere, "--output=json")
+    assert as_json.returncode == 1
+    document = json.loads(as_json.stdout)
     assert len(document) == len(lines)
     assert {row["state"] for row in document} == {"OK", "FAIL", "SKIP"}
-    assert SECRET not in said.stdout + told.stdout
+    assert SECRET not in result.stdout + as_json.stdout

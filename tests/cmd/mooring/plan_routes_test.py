@@ -31,8 +31,8 @@ def test_texts_of_others_are_escaped() -> None:
 
 
 def test_the_summary_counts_changes_and_problems() -> None:
-    made = previews_routes.RoutesPreview("r", ROWS, 3, "")
-    assert plan_routes.summary(made) == "1 changes for 3 Nodes in r, 1 problems."
+    plan = previews_routes.RoutesPreview("r", ROWS, 3, "")
+    assert plan_routes.summary(plan) == "1 changes for 3 Nodes in r, 1 problems."
     nothing = previews_routes.RoutesPreview("r", (), 3, "")
     assert plan_routes.summary(nothing) == "No changes for 3 Nodes in r."
 

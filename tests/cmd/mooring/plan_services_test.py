@@ -64,10 +64,10 @@ def printed(*rows: Row, others: int = 0) -> list[str]:
 
 def test_a_tree_shows_old_and_new_at_each_leaf() -> None:
     """Brackets in names stay as they are; long lists are cut."""
-    told = printed(CHANGED)
-    print("\n".join(told))
+    lines = printed(CHANGED)
+    print("\n".join(lines))
     members = [f"10.0.0.{at}:30080 node-{at}" for at in range(12)]
-    assert told == [
+    assert lines == [
         f"default/web: would change ({BALANCER} (lb-1), ACTIVE)",
         "├── ! SomeReason: some words",
         f"├── ! not owned: {BALANCER} (lb-2), of another cluster",
@@ -86,16 +86,16 @@ def test_a_tree_shows_old_and_new_at_each_leaf() -> None:
 
 def test_the_others_are_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     """And who could not be judged, on standard error."""
-    told = printed(IN_SYNC, PENDING, UNKNOWN, INVALID)
-    assert told == [
+    lines = printed(IN_SYNC, PENDING, UNKNOWN, INVALID)
+    assert lines == [
         "default/well: InSync (load balancer w (lb-3), ACTIVE)",
         "default/busy: Pending: load balancer b: provisioning_status is PENDING_UPDATE",
         "default/dark: Unknown: list load balancers: silent",
         "default/wrong: Invalid",
         "└── ! UnknownClass: annotation class is 'gold'",
     ]
-    said = capsys.readouterr()
-    assert said.err == "default/dark: unknown: list load balancers: silent\n"
+    captured = capsys.readouterr()
+    assert captured.err == "default/dark: unknown: list load balancers: silent\n"
 
 
 def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,11 +114,11 @@ def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_programs_get_everything() -> None:
-    made = previews.ServicesPreview((CHANGED, INVALID), 1)
-    told = json.loads(json.dumps(plan_services.document(made)))
-    assert told["totals"] == {"WouldChange": 1, "Invalid": 1}
-    assert told["other_controllers"] == 1
-    changed, refused = told["services"]
+    plan = previews.ServicesPreview((CHANGED, INVALID), 1)
+    document = json.loads(json.dumps(plan_services.document(plan)))
+    assert document["totals"] == {"WouldChange": 1, "Invalid": 1}
+    assert document["other_controllers"] == 1
+    changed, refused = document["services"]
     assert changed["changes"][0] == {
         "path": list(LISTENER),
         "action": "change",
@@ -155,6 +155,6 @@ def test_no_control_character_reaches_the_terminal() -> None:
         (evil,),
         (evil,),
     )
-    told = printed(row, Row("default/dark", State.UNKNOWN, evil))
-    assert all(line.isprintable() for line in told)
-    assert "\\x1b[2K" in "".join(told)
+    lines = printed(row, Row("default/dark", State.UNKNOWN, evil))
+    assert all(line.isprintable() for line in lines)
+    assert "\\x1b[2K" in "".join(lines)

@@ -58,13 +58,13 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 def test_everything_is_printed(configuration: pathlib.Path) -> None:
     """Secrets, templates and values; remarks go elsewhere."""
-    said = render("--cluster-configuration", configuration)
-    assert said.returncode == 0, said.stderr
-    kinds = [document.get("kind", "values") for document in documents(said.stdout)]
+    result = render("--cluster-configuration", configuration)
+    assert result.returncode == 0, result.stderr
+    kinds = [document.get("kind", "values") for document in documents(result.stdout)]
     assert kinds == ["Secret"] * 6 + ["OpenStackCluster", "values"]
-    assert "InitConfiguration: ignored" in said.stderr
-    assert "what the layout will make" in said.stderr
-    assert "s3cr3t" not in said.stderr
+    assert "InitConfiguration: ignored" in result.stderr
+    assert "what the layout will make" in result.stderr
+    assert "s3cr3t" not in result.stderr
 
 
 def test_parts_are_printed_alone(configuration: pathlib.Path) -> None:
@@ -72,9 +72,9 @@ def test_parts_are_printed_alone(configuration: pathlib.Path) -> None:
     whole = render("--cluster-configuration", configuration).stdout
     parts = ""
     for part in ("secrets", "templates", "values"):
-        said = render("--cluster-configuration", configuration, "--only", part)
-        parts += said.stdout
-        assert {"kind" in document for document in documents(said.stdout)} == {
+        result = render("--cluster-configuration", configuration, "--only", part)
+        parts += result.stdout
+        assert {"kind" in document for document in documents(result.stdout)} == {
             part != "values"
         }
     assert parts == whole
@@ -84,15 +84,17 @@ def test_discovery_data_counts(
     configuration: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """What was found takes the place of what is likely."""
-    found = tmp_path / "discovery.json"
-    found.write_text(json.dumps(DISCOVERED))
-    said = render("--cluster-configuration", configuration, "--discovery-data", found)
-    assert said.returncode == 0, said.stderr
-    assert "what the layout will make" not in said.stderr
-    secret = documents(said.stdout)[1]
+    discovery_data = tmp_path / "discovery.json"
+    discovery_data.write_text(json.dumps(DISCOVERED))
+    result = render(
+        "--cluster-configuration", configuration, "--discovery-data", discovery_data
+    )
+    assert result.returncode == 0, result.stderr
+    assert "what the layout will make" not in result.stderr
+    secret = documents(result.stdout)[1]
     text = base64.b64decode(secret["data"]["cloud-config"]).decode()
     assert 'internal-network-name = "found"\n' in text
-    stored = documents(said.stdout)[6]
+    stored = documents(result.stdout)[6]
     assert stored["metadata"]["name"] == "d8-provider-cluster-configuration"
     raw = base64.b64decode(stored["data"]["cloud-provider-discovery-data.json"])
     assert json.loads(raw) == DISCOVERED
@@ -106,9 +108,9 @@ def test_every_problem_is_told_and_no_secret(tmp_path: pathlib.Path) -> None:
         .replace("password: s3cr3t", "passwort: s3cr3t")
         .replace("replicas: 1", "replicas: none")
     )
-    said = render("--cluster-configuration", file)
-    assert (said.returncode, said.stdout) == (1, "")
-    lines = said.stderr.splitlines()
+    result = render("--cluster-configuration", file)
+    assert (result.returncode, result.stdout) == (1, "")
+    lines = result.stderr.splitlines()
     assert lines[0] == "6 problems:"
     fields = [line.split(": ")[0].split(" ")[1] for line in lines[1:]]
     assert fields == [
@@ -119,8 +121,8 @@ def test_every_problem_is_told_and_no_secret(tmp_path: pathlib.Path) -> None:
         "provider.region",
         "provider.tenantID",
     ]
-    assert "s3cr3t" not in said.stderr
-    assert "Traceback" not in said.stderr
+    assert "s3cr3t" not in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -144,11 +146,11 @@ def test_unreadable_files_are_one_sentence(
     """Whatever is in the file is not shown."""
     file = tmp_path / "bad.yaml"
     file.write_bytes(content)
-    said = render("--cluster-configuration", file)
-    assert (said.returncode, said.stdout) == (1, "")
-    assert words in said.stderr
-    assert "s3cr3t" not in said.stderr
-    assert "Traceback" not in said.stderr
+    result = render("--cluster-configuration", file)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert words in result.stderr
+    assert "s3cr3t" not in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_an_unsafe_change_prints_nothing(
@@ -159,16 +161,17 @@ def test_an_unsafe_change_prints_nothing(
     assert render(*words, configuration).returncode == 0
     before = tmp_path / "before.yaml"
     before.write_text(CONFIGURATION.replace("north", "south"))
-    said = render(*words, before)
-    assert (said.returncode, said.stdout) == (1, "")
+    result = render(*words, before)
+    assert (result.returncode, result.stdout) == (1, "")
     assert (
-        "unsafe: provider.region: from 'south' to 'north': all resources" in said.stderr
+        "unsafe: provider.region: from 'south' to 'north': all resources"
+        in result.stderr
     )
 
 
 def test_help_says_that_passwords_are_printed() -> None:
     """Whoever pipes the output knows what is in it."""
-    said = render("--help")
-    assert said.returncode == 0
-    assert "The Secrets hold the passwords" in " ".join(said.stdout.split())
+    result = render("--help")
+    assert result.returncode == 0
+    assert "The Secrets hold the passwords" in " ".join(result.stdout.split())
     assert render().returncode == 2

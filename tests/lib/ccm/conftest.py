@@ -31,9 +31,9 @@ def make_parts() -> MakeParts:
         registry = prometheus_client.CollectorRegistry()
 
         def recorder(component: str) -> events.Recorder:
-            made = events.Recorder(writing, component=component, host="here")
-            running.start(f"events of {component}", made.run)
-            return made
+            event_recorder = events.Recorder(writing, component=component, host="here")
+            running.start(f"events of {component}", event_recorder.run)
+            return event_recorder
 
         return parts.Parts(
             reading=api,

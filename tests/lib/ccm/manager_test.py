@@ -27,15 +27,15 @@ class Life:
     def __init__(self, api: fake_api.FakeApi, cloud: protocol.Cloud) -> None:
         opened = reopening.Opened(cloud, lambda: False)
         values = flags.parse(options.FLAGS, ARGUMENTS)
-        wanted = options.read(values, "openstack")
+        manager_options = options.read(values, "openstack")
         self.stop = threading.Event()
         self.codes: list[int] = []
-        program = manager.ManagerProgram("ccm", "0", "openstack", lambda told: opened)
+        program = manager.ManagerProgram("ccm", "0", "openstack", lambda calls: opened)
         registry = prometheus_client.CollectorRegistry()
-        one = manager.Manager(program, values, wanted, registry, self.stop)
+        running = manager.Manager(program, values, manager_options, registry, self.stop)
         reopened = reopening.Reopening(lambda: opened)
         self.thread = threading.Thread(
-            target=lambda: self.codes.append(one.run(reopened, api, {}))
+            target=lambda: self.codes.append(running.run(reopened, api, {}))
         )
         self.thread.start()
 
@@ -52,9 +52,9 @@ def holder(api: fake_api.FakeApi) -> str | None:
     return None
 
 
-def until(seen: Callable[[], object]) -> None:
+def until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + 20
-    while not seen():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
 

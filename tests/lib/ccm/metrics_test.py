@@ -34,11 +34,11 @@ def test_a_new_node_is_told_under_both_names_of_the_reference() -> None:
     new_nodes = metrics.NodeMetrics(registry)
     new_nodes.initialised(NOON, NOON + datetime.timedelta(seconds=10))
     for name in NAMES:
-        found = {
+        observed = {
             le: registry.get_sample_value(f"{name}_bucket", {"le": le})
             for le in ("1.0", "4.0", "16.0", "64.0", "256.0", "1024.0", "+Inf")
         }
-        assert list(found.values()) == [0, 0, 1, 1, 1, 1, 1]
+        assert list(observed.values()) == [0, 0, 1, 1, 1, 1, 1]
         assert registry.get_sample_value(f"{name}_sum") == 10
 
 
@@ -101,15 +101,15 @@ def test_every_metric_of_the_reference_is_there_or_has_a_reason() -> None:
     metrics.ControllerMetrics(registry).started("cloud-node")
     metrics.BalancerMetrics(registry, OPENSTACK).ended(Operation.UPDATE, 1.0, True)
     health.observe("healthz", "ping", True)
-    found: dict[str, set[str]] = {}
+    samples: dict[str, set[str]] = {}
     for family in (*registry.collect(), *health.registry.collect()):
         for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
-            found.setdefault(family.name, set()).update(sample.labels)
+            samples.setdefault(sample.name, set()).update(sample.labels)
+            samples.setdefault(family.name, set()).update(sample.labels)
     for name, (labels, reason) in REFERENCE.items():
         print(f"{name:62} {reason or 'kept'}")
-        assert (name in found) is not bool(reason)
-        assert reason or set(labels) <= found[name]
+        assert (name in samples) is not bool(reason)
+        assert reason or set(labels) <= samples[name]
 
 
 @pytest.mark.parametrize("operation", list(Operation))
@@ -140,13 +140,15 @@ def test_every_reason_of_a_problem_has_its_sample() -> None:
     registry = prometheus_client.CollectorRegistry()
     reasons: tuple[ProblemReason, ...] = (*CommonReason, *Reason)
     metrics.BalancerMetrics(registry).watch(lambda: {CommonReason.DRIFT: 2}, reasons)
-    found = {
+    observed = {
         reason: registry.get_sample_value(
             "mooring_load_balancer_problem", {"reason": str(reason)}
         )
         for reason in reasons
     }
-    assert found == {reason: 2.0 * (reason is CommonReason.DRIFT) for reason in reasons}
+    assert observed == {
+        reason: 2.0 * (reason is CommonReason.DRIFT) for reason in reasons
+    }
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ INSTANCE = Instance(
 )
 
 
-def until(seen: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 10
-    while not seen():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -87,14 +87,14 @@ class Running:
 
     def said_of(self, kind: str) -> list[tuple[object, ...]]:
         """Return type, reason, message, object and namespace of Events about a kind."""
-        found: list[tuple[object, ...]] = []
-        for one in self.api.all(resources.EVENTS):
-            event: dict[str, Any] = dict(one)
+        events: list[tuple[object, ...]] = []
+        for document in self.api.all(resources.EVENTS):
+            event: dict[str, Any] = dict(document)
             about, meta = dict(event["involvedObject"]), dict(event["metadata"])
             if about["kind"] == kind:
                 words = (event["type"], event["reason"], event["message"])
-                found.append((*words, about["name"], meta["namespace"]))
-        return found
+                events.append((*words, about["name"], meta["namespace"]))
+        return events
 
     def end(self) -> None:
         self._stop.set()

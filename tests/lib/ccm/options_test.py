@@ -176,14 +176,14 @@ def test_defaults_are_those_of_the_reference() -> None:
     ],
 )
 def test_controllers(words: str, on: set[str]) -> None:
-    given = ["--cloud-provider=openstack", f"--controllers={words}"]
-    read = options.read(flags.parse(options.FLAGS, given), "openstack")
+    arguments = ["--cloud-provider=openstack", f"--controllers={words}"]
+    read = options.read(flags.parse(options.FLAGS, arguments), "openstack")
     names = {"node": options.NODE, "lifecycle": options.LIFECYCLE}
     assert {word for word, name in names.items() if name in read.controllers} == on
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "--cloud-provider: not set: must be openstack"),
         (
@@ -268,11 +268,11 @@ def test_controllers(words: str, on: set[str]) -> None:
     ],
 )
 def test_bad_input_names_flag_value_and_what_is_right(
-    words: list[str], said: str
+    words: list[str], message: str
 ) -> None:
     with pytest.raises(config.ConfigError) as caught:
         options.read(flags.parse(options.FLAGS, words), "openstack")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_all_problems_are_told_together(tmp_path: pathlib.Path) -> None:

@@ -16,9 +16,9 @@ def test_rows_are_what_the_daemon_does() -> None:
     ground.node("node-1", "10.100.1.0/24", "fd00:100:1::/64")
     ground.node("bad", "10.9.0.0/24")
     before = len(ground.cloud.writes), ground.state()
-    made = preview(ground)
+    plan = preview(ground)
     assert (len(ground.cloud.writes), ground.state()) == before
-    shown = [(row.subject.split()[0], row.action) for row in made.rows]
+    shown = [(row.subject.split()[0], row.action) for row in plan.rows]
     assert shown == [
         ("ConfigMap", "write record"),
         ("router", "create"),
@@ -27,8 +27,8 @@ def test_rows_are_what_the_daemon_does() -> None:
         ("Node", "set condition"),
         ("Node", "problem"),
     ]
-    assert made.rows[-1].reason.startswith("PodCIDROutsideClusterCIDR: ")
-    assert (made.nodes, made.unread, made.table) == (2, "", ground.router_id)
+    assert plan.rows[-1].reason.startswith("PodCIDROutsideClusterCIDR: ")
+    assert (plan.nodes, plan.unread, plan.table) == (2, "", ground.router_id)
     memory.Process(ground).settle()
     left = preview(ground).rows
     assert [row.action for row in left] == ["problem"]
@@ -49,6 +49,6 @@ def test_a_router_that_is_absent_is_a_problem() -> None:
 def test_a_table_that_cannot_be_read_says_why() -> None:
     ground = memory.Ground()
     ground.neutron.l3.has_routes = False
-    made = preview(ground)
-    assert made.rows == ()
-    assert "extraroute" in made.unread
+    plan = preview(ground)
+    assert plan.rows == ()
+    assert "extraroute" in plan.unread

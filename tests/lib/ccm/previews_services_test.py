@@ -60,8 +60,8 @@ class Ground:
             "metadata": {**about, "annotations": dict(annotations or {})},
             "spec": {"type": "LoadBalancer", "ports": shown, **spec},
         }
-        made = self.api.put(resources.SERVICES, document)
-        metadata = made["metadata"]
+        stored = self.api.put(resources.SERVICES, document)
+        metadata = stored["metadata"]
         assert isinstance(metadata, dict)
         facts = driver.service(
             self.nodes,
@@ -74,40 +74,40 @@ class Ground:
 
     def served(self, name: str, ports: tuple[Port, ...] = PORTS) -> driver.Driver:
         """Make a Service that is well: as the flow leaves it."""
-        one = self.service(name, ports=ports)
-        one.settle()
-        self.write(one)
-        return one
+        driven = self.service(name, ports=ports)
+        driven.settle()
+        self.write(driven)
+        return driven
 
-    def write(self, one: driver.Driver, annotations: Mapping[str, str] = {}) -> None:
+    def write(self, driven: driver.Driver, annotations: Mapping[str, str] = {}) -> None:
         """Write on the Service what was found out about it, and what a user adds."""
-        (found,) = (
+        (observed,) = (
             dict(each)
             for each in self.api.all(resources.SERVICES)
-            if dict(each)["metadata"]["name"] == one.facts.name  # type: ignore[index]
+            if dict(each)["metadata"]["name"] == driven.facts.name  # type: ignore[index]
         )
-        metadata = found["metadata"]
+        metadata = observed["metadata"]
         assert isinstance(metadata, dict)
-        metadata["annotations"] = {**one.facts.annotations, **annotations}
+        metadata["annotations"] = {**driven.facts.annotations, **annotations}
         metadata["finalizers"] = [model.FINALIZER]
         ingress = [
-            {"ip": each.ip, "ipMode": each.ip_mode} for each in one.facts.ingress
+            {"ip": each.ip, "ipMode": each.ip_mode} for each in driven.facts.ingress
         ]
-        found["status"] = {"loadBalancer": {"ingress": ingress}}
-        self.api.put(resources.SERVICES, found)
+        observed["status"] = {"loadBalancer": {"ingress": ingress}}
+        self.api.put(resources.SERVICES, observed)
 
     def plan(
-        self, wanted: previews.ServicesRequest = WANTED
+        self, request: previews.ServicesRequest = WANTED
     ) -> previews.ServicesPreview:
         """Plan as a process that knows nothing, and see that nothing was written."""
         writes = len(self.on.cloud.writes)
         room = OctaviaLoadBalancers(self.on.cloud.client(), self.config)
-        told = functools.partial(explain.explain, self.config)
+        explanation = functools.partial(explain.explain, self.config)
         clock = self.on.cloud.clock
-        made = previews.services(self.api, room, told, wanted, clock)
+        plan = previews.services(self.api, room, explanation, request, clock)
         assert len(self.on.cloud.writes) == writes
         assert [call for call in self.api.calls if call.is_write] == []
-        return made
+        return plan
 
     def row(self, name: str) -> Row:
         """Plan all, and give one of them."""
@@ -123,16 +123,17 @@ def ground() -> Ground:
 def leaves(row: Row) -> list[str]:
     """Write each touched thing in a line."""
     return [
-        f"{one.verb} {' / '.join(one.path)}" + (" (later)" if one.is_later else "")
-        for one in row.touched
+        f"{touched.verb} {' / '.join(touched.path)}"
+        + (" (later)" if touched.is_later else "")
+        for touched in row.touched
     ]
 
 
 def changes(row: Row, field: str) -> list[tuple[str, str]]:
     return [
         (change.old, change.new)
-        for one in row.touched
-        for change in one.changes
+        for touched in row.touched
+        for change in touched.changes
         if change.field == field
     ]
 
@@ -153,13 +154,15 @@ def test_each_state_has_its_row(ground: Ground) -> None:
     ground.write(busy)
     ground.service("new")
     ground.service("wrong", {keys.CLASS: "gold"})
-    found = {row.service.removeprefix("default/"): row for row in ground.plan().rows}
+    rows_by_name = {
+        row.service.removeprefix("default/"): row for row in ground.plan().rows
+    }
     on.cloud.fault = lambda call: session.Fault(503)
     unread = {row.state for row in ground.plan().rows if row.service != "default/wrong"}
-    for name, row in found.items():
+    for name, row in rows_by_name.items():
         print(f"{name:8} {row.state:16} {row.why}")
         print(*(f"{'':10}{line}" for line in leaves(row)), sep="\n")
-    assert {name: row.state for name, row in found.items()} == {
+    assert {name: row.state for name, row in rows_by_name.items()} == {
         "well": State.IN_SYNC,
         "changed": State.WOULD_CHANGE,
         "gone": State.WOULD_DELETE,
@@ -168,16 +171,16 @@ def test_each_state_has_its_row(ground: Ground) -> None:
         "wrong": State.INVALID,
     }
     assert unread == {State.UNKNOWN}
-    states = {row.state for row in found.values()} | unread
+    states = {row.state for row in rows_by_name.values()} | unread
     assert states == set(State), "each has a row"
 
 
 def test_what_is_well_is_told_in_one_line(ground: Ground) -> None:
-    one = ground.served("web")
+    driven = ground.served("web")
     row = ground.row("web")
     assert (row.touched, row.problems, row.notices, row.not_owned) == ((), (), (), ())
     assert row.load_balancer == (
-        f"load balancer {NAME}web ({one.balancer['id']}), ACTIVE"
+        f"load balancer {NAME}web ({driven.balancer['id']}), ACTIVE"
     )
 
 
@@ -199,15 +202,15 @@ def test_a_new_one_is_shown_whole_and_what_comes_after_it(ground: Ground) -> Non
     ]
     assert changes(row, "10.0.0.1:30080") == [("", "node-1")]
     assert changes(row, "metadata.finalizers") == [("", model.FINALIZER)]
-    (why, *_) = (one.why for one in row.touched)
+    (why, *_) = (touched.why for touched in row.touched)
     assert why == "the Service has none"
 
 
 def test_a_change_is_shown_with_old_and_new_and_what_asks_for_it(
     ground: Ground,
 ) -> None:
-    one = ground.served("web")
-    ground.write(one, {keys.CONNECTION_LIMIT: "5"})
+    driven = ground.served("web")
+    ground.write(driven, {keys.CONNECTION_LIMIT: "5"})
     (touched,) = ground.row("web").touched
     (change,) = touched.changes
     assert (change.field, change.old, change.new) == ("connection_limit", "-1", "5")
@@ -217,10 +220,10 @@ def test_a_change_is_shown_with_old_and_new_and_what_asks_for_it(
 def test_what_was_lost_on_the_service_is_shown_as_written_again(
     ground: Ground,
 ) -> None:
-    one = ground.served("web")
-    address = one.facts.ingress[0].ip
-    one.facts = dataclasses.replace(one.facts, ingress=())
-    ground.write(one)
+    driven = ground.served("web")
+    address = driven.facts.ingress[0].ip
+    driven.facts = dataclasses.replace(driven.facts, ingress=())
+    ground.write(driven)
     row = ground.row("web")
     assert row.state is State.WOULD_CHANGE
     assert changes(row, "status.loadBalancer") == [("", f"{address} (VIP)")]
@@ -253,13 +256,13 @@ def test_what_cannot_be_served_names_value_and_what_is_right(ground: Ground) -> 
 def test_a_foreign_one_is_named_and_left_alone(ground: Ground) -> None:
     """Before ours is made beside it, and afterwards."""
     other = driver.service(ground.nodes, name="web", cluster=Cluster("2", "kubernetes"))
-    theirs = driver.Driver(ground.on, other, ground.config)
-    theirs.settle()
+    other_driver = driver.Driver(ground.on, other, ground.config)
+    other_driver.settle()
     mine = ground.service("web")
     row = ground.row("web")
-    (told,) = row.not_owned
-    assert str(theirs.balancer["id"]) in told
-    assert told.endswith("is not its own: left alone")
+    (load_balancer,) = row.not_owned
+    assert str(other_driver.balancer["id"]) in load_balancer
+    assert load_balancer.endswith("is not its own: left alone")
     assert [p.reason for p in row.problems] == [Reason.NOT_OWNED]
     distinct = names.distinct(mine.balancers.refer(mine.facts))
     assert leaves(row)[0] == f"create load balancer {distinct}"
@@ -267,7 +270,7 @@ def test_a_foreign_one_is_named_and_left_alone(ground: Ground) -> None:
     ground.write(mine)
     row = ground.row("web")
     assert row.state is State.IN_SYNC
-    assert str(theirs.balancer["id"]) in row.not_owned[0]
+    assert str(other_driver.balancer["id"]) in row.not_owned[0]
 
 
 def test_filters_and_names(ground: Ground) -> None:
@@ -277,10 +280,10 @@ def test_filters_and_names(ground: Ground) -> None:
     ground.service("theirs", loadBalancerClass="example.com/other")
     ground.service("inside", type="ClusterIP")
 
-    def planned(**wanted: object) -> tuple[list[str], int]:
-        asked = dataclasses.replace(WANTED, **wanted)  # type: ignore[arg-type]
-        made = ground.plan(asked)
-        return [row.service for row in made.rows], made.others
+    def planned(**request: object) -> tuple[list[str], int]:
+        asked = dataclasses.replace(WANTED, **request)  # type: ignore[arg-type]
+        plan = ground.plan(asked)
+        return [row.service for row in plan.rows], plan.others
 
     assert planned() == (["default/a", "default/b"], 1)
     assert planned(names=("a",)) == (["default/a"], 0)
@@ -299,8 +302,8 @@ def test_filters_and_names(ground: Ground) -> None:
 
 
 def test_the_cluster_is_known_by_the_uid_of_its_namespace(ground: Ground) -> None:
-    made = ground.api.put(resources.NAMESPACES, {"metadata": {"name": "kube-system"}})
-    metadata = made["metadata"]
+    stored = ground.api.put(resources.NAMESPACES, {"metadata": {"name": "kube-system"}})
+    metadata = stored["metadata"]
     assert isinstance(metadata, dict)
     ground.service("web")
     (row,) = ground.plan(previews.ServicesRequest()).rows
@@ -320,17 +323,20 @@ def test_a_hundred_services_cost_what_a_look_for_drift_costs() -> None:
         for at in range(services):
             ground.served(f"s-{at}", ports)
         before = len(ground.on.cloud.calls)
-        made = ground.plan()
-        assert {row.state for row in made.rows} == {State.IN_SYNC}
-        assert len(made.rows) == services
+        plan = ground.plan()
+        assert {row.state for row in plan.rows} == {State.IN_SYNC}
+        assert len(plan.rows) == services
         calls = ground.on.cloud.calls[before:]
         counted[services] = collections.Counter(
             "status tree" if call.path.endswith("/status") else call.path
             for call in calls
         )
-    for services, found in counted.items():
-        print(services, "Services:", found.total(), "calls", dict(found))
-    trees = {services: found.pop("status tree") for services, found in counted.items()}
+    for services, call_counts in counted.items():
+        print(services, "Services:", call_counts.total(), "calls", dict(call_counts))
+    trees = {
+        services: call_counts.pop("status tree")
+        for services, call_counts in counted.items()
+    }
     assert trees == {10: 10, 100: 100}
     assert counted[10] == counted[100], "the lists are the same"
     assert counted[100].total() + trees[100] <= 120

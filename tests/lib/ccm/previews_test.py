@@ -46,13 +46,13 @@ def ground(
 def test_a_plan_is_what_would_be_done() -> None:
     """In the order of the names; nothing is written, and the cloud is listed once."""
     api, cloud = ground()
-    made = previews.nodes(api, cloud, model.NodeSettings())
-    assert [(row.node, row.action) for row in made.rows] == [
+    plan = previews.nodes(api, cloud, model.NodeSettings())
+    assert [(row.node, row.action) for row in plan.rows] == [
         ("gone-0", "delete"),
         ("new", "initialize"),
         ("off", "add shutdown taint"),
     ]
-    assert (made.nodes, made.not_managed, made.unread) == (4, 1, ())
+    assert (plan.nodes, plan.not_managed, plan.unread) == (4, 1, ())
     assert [call for call in api.calls if call.is_write] == []
     assert cloud.calls == ["list instances", "get instance"]
 
@@ -77,6 +77,6 @@ def test_a_silent_cloud_is_no_plan_without_change() -> None:
     """Each Node that was not judged is named, with the reason."""
     api, cloud = ground()
     cloud.faults = [errors.Unavailable("silent", operation="list servers")]
-    made = previews.nodes(api, cloud, model.NodeSettings())
-    assert [name for name, _ in made.unread] == ["gone-0", "new", "off", "static"]
-    assert made.unread[0][1] == "list servers: silent"
+    plan = previews.nodes(api, cloud, model.NodeSettings())
+    assert [name for name, _ in plan.unread] == ["gone-0", "new", "off", "static"]
+    assert plan.unread[0][1] == "list servers: silent"

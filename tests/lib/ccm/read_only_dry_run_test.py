@@ -61,13 +61,15 @@ def run(
     is_done: Callable[[], bool],
 ) -> None:
     """Run both controllers until all is done."""
-    given = ["--cloud-provider=openstack", "--node-monitor-period=100ms", *words]
-    wanted = options.read(flags.parse(options.FLAGS, given), "openstack")
+    arguments = ["--cloud-provider=openstack", "--node-monitor-period=100ms", *words]
+    manager_options = options.read(flags.parse(options.FLAGS, arguments), "openstack")
     settings = model.NodeSettings(confirm_after_s=0.0)
     stop = threading.Event()
     running = loops.Loops(stop)
-    shared = make_parts(api, running, is_dry=wanted.dry_run)
-    nodes = node_controllers.NodeControllers(lambda: cloud, shared, wanted, settings)
+    shared = make_parts(api, running, is_dry=manager_options.dry_run)
+    nodes = node_controllers.NodeControllers(
+        lambda: cloud, shared, manager_options, settings
+    )
     nodes.watch(running)
     running.start("watch nodes", shared.nodes.run)
     nodes.start(running)

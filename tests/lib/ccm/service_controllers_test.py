@@ -38,9 +38,9 @@ SERVICE: Json = {
 SOURCE = "cloud-provider-openstack"
 
 
-def until(seen: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 180
-    while not seen():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -57,11 +57,11 @@ class Running:
     def __init__(
         self,
         make_parts: MakeParts,
-        *given: str,
+        *arguments: str,
         unsettled_s: Callable[[float], float] = lambda settle_s: 0.0,
     ) -> None:
         self._make_parts = make_parts
-        words = ["--cloud-provider=openstack", "--lb-drift-period=1h", *given]
+        words = ["--cloud-provider=openstack", "--lb-drift-period=1h", *arguments]
         self.wanted = options.read(flags.parse(options.FLAGS, words), "openstack")
         self.api = fake_api.FakeApi()
         self.api.put(resources.NAMESPACES, {"metadata": {"name": "kube-system"}})
@@ -89,8 +89,8 @@ class Running:
         self.services.start(self._loops)
 
     def service(self) -> Json:
-        (found,) = self.api.all(resources.SERVICES)
-        return dict(found)
+        (service_object,) = self.api.all(resources.SERVICES)
+        return dict(service_object)
 
     @property
     def is_served(self) -> bool:
@@ -120,11 +120,11 @@ class Running:
         return self.registry.get_sample_value("mooring_reconcile_total", labels)
 
     def members(self) -> list[str]:
-        found = [
+        observed = [
             load_balancer.request
             for load_balancer in self.cloud.load_balancers.values()
         ]
-        return sorted(str(wish) for wish in found)
+        return sorted(str(request) for request in observed)
 
     def end(self) -> None:
         self._stop.set()
@@ -139,9 +139,9 @@ def make(make_parts: MakeParts) -> Iterator[Begin]:
     with contextlib.ExitStack() as stack:
 
         def begin(
-            *given: str, unsettled_s: Callable[[float], float] = lambda settle_s: 0.0
+            *words: str, unsettled_s: Callable[[float], float] = lambda settle_s: 0.0
         ) -> Running:
-            running = Running(make_parts, *given, unsettled_s=unsettled_s)
+            running = Running(make_parts, *words, unsettled_s=unsettled_s)
             stack.callback(running.end)
             return running
 
@@ -159,8 +159,8 @@ def test_a_service_gets_its_load_balancer_and_says_who_did_it(make: Begin) -> No
     (owned,) = running.cloud.owned(uid)
     assert owned.uid == running.service()["metadata"]["uid"]
     until(lambda: len(running.api.all(resources.EVENTS)) == 2)
-    said: list[Json] = [dict(one) for one in running.api.all(resources.EVENTS)]
-    assert [(e["reason"], e["source"]["component"]) for e in said] == [
+    events: list[Json] = [dict(event) for event in running.api.all(resources.EVENTS)]
+    assert [(e["reason"], e["source"]["component"]) for e in events] == [
         ("EnsuringLoadBalancer", "service-controller"),
         ("EnsuredLoadBalancer", "service-controller"),
     ]

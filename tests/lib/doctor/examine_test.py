@@ -123,22 +123,22 @@ def doors(
     )
 
 
-def look(found: examine.Sources) -> dict[str, list[CheckResult]]:
+def look(sources: examine.Sources) -> dict[str, list[CheckResult]]:
     lines: dict[str, list[CheckResult]] = {}
-    for finding in examine.examine(found, WANTED, lambda: NOW):
+    for finding in examine.examine(sources, WANTED, lambda: NOW):
         lines.setdefault(finding.check, []).append(finding)
     assert list(lines) == list(judge.CHECKS), "in their order, none missing"
     return lines
 
 
 def states(lines: dict[str, list[CheckResult]], state: CheckState) -> set[str]:
-    return {name for name, found in lines.items() if found[0].state is state}
+    return {name for name, results in lines.items() if results[0].state is state}
 
 
 def test_all_is_well() -> None:
     lines = look(doors())
     assert states(lines, CheckState.OK) == set(judge.CHECKS)
-    assert examine.is_well(tuple(f for found in lines.values() for f in found))
+    assert examine.is_well(tuple(f for results in lines.values() for f in results))
 
 
 def no_file() -> checkup.Checkup:
@@ -234,9 +234,9 @@ def test_a_missing_right_is_named() -> None:
 
 
 def test_rights_of_an_account_are_asked_for_by_its_name() -> None:
-    wanted = dataclasses.replace(WANTED, account=DaemonAccount("ns", "sa"))
-    found = examine.examine(doors(), wanted, lambda: NOW)
-    (line,) = (one for one in found if one.check == judge.RIGHTS)
+    expected = dataclasses.replace(WANTED, account=DaemonAccount("ns", "sa"))
+    results = examine.examine(doors(), expected, lambda: NOW)
+    (line,) = (result for result in results if result.check == judge.RIGHTS)
     assert line.text == "system:serviceaccount:ns:sa has all 1 permissions of the chart"
 
 
@@ -244,8 +244,8 @@ def test_the_clock_here_is_read_in_the_middle_of_the_exchange() -> None:
     """A slow answer is no skew: 8 s under way, half of them each way."""
     times = iter(NOW + datetime.timedelta(seconds=s) for s in range(-8, 999, 8))
     cloud = FakeCloud()
-    found = examine.examine(
+    results = examine.examine(
         doors(lambda: cloud, greet=no_server), WANTED, lambda: next(times)
     )
-    (line,) = (one for one in found if one.check == judge.CLOUD_CLOCK)
+    (line,) = (result for result in results if result.check == judge.CLOUD_CLOCK)
     assert line.state is CheckState.OK

@@ -40,14 +40,16 @@ def service(**more: object) -> checkup.ServiceEndpoint:
 
 
 def nodes(*provider_ids: str, region: str | None = "here") -> tuple[CheckResult, ...]:
-    listed = tuple(NodeIdentity(f"n{i}", one) for i, one in enumerate(provider_ids))
+    listed = tuple(
+        NodeIdentity(f"n{i}", provider_id) for i, provider_id in enumerate(provider_ids)
+    )
     return ids.findings(Read(listed), "openstack", region, REMEDIES)
 
 
 def balancing(*named: checkup.NamedSetting, **more: object) -> tuple[CheckResult, ...]:
     fields = {"version": "2.30", "named": named, **more}
-    found = checkup.Balancing(**fields)  # type: ignore[arg-type]
-    return judge.balancers(Read(found), REMEDIES)
+    settings = checkup.Balancing(**fields)  # type: ignore[arg-type]
+    return judge.balancers(Read(settings), REMEDIES)
 
 
 def named(
@@ -417,10 +419,13 @@ def said(finding: CheckResult) -> str:
 def test_each_fact_gives_its_line() -> None:
     """State and words, with a remedy for each line that is not well."""
     for name, findings, state, words in TABLE:
-        lines = [f"{one.state.value:4} {one.check}: {said(one)}" for one in findings]
+        lines = [
+            f"{result.state.value:4} {result.check}: {said(result)}"
+            for result in findings
+        ]
         print(f"{name:45} {lines[0]}")
-        found = [f for f in findings if f.state.value == state and words in said(f)]
-        assert found, f"{name}: {lines}"
+        matching = [f for f in findings if f.state.value == state and words in said(f)]
+        assert matching, f"{name}: {lines}"
         for finding in findings:
             needs = finding.state in (CheckState.FAILED, CheckState.WARNING)
             assert bool(finding.remedy) == needs, name
@@ -428,19 +433,19 @@ def test_each_fact_gives_its_line() -> None:
 
 def test_each_check_has_a_good_and_a_bad_line() -> None:
     """A check without both is not tested."""
-    told = {(f.check, f.state) for _, findings, _, _ in TABLE for f in findings}
+    results = {(f.check, f.state) for _, findings, _, _ in TABLE for f in findings}
     for check in judge.CHECKS:
-        states = {state for name, state in told if name == check}
+        states = {state for name, state in results if name == check}
         print(f"{check:22} {sorted(state.value for state in states)}")
         assert CheckState.OK in states, check
         assert states & {CheckState.FAILED, CheckState.WARNING}, check
-    assert {check for check, _ in told} == set(judge.CHECKS)
+    assert {check for check, _ in results} == set(judge.CHECKS)
 
 
 def test_very_many_nodes_are_counted_not_listed() -> None:
-    found = nodes(*[f"static://{n}" for n in range(100)])
-    assert len(found) == ids.SHOWN + 2
-    assert "and 80 more" in found[ids.SHOWN].text
+    results = nodes(*[f"static://{n}" for n in range(100)])
+    assert len(results) == ids.SHOWN + 2
+    assert "and 80 more" in results[ids.SHOWN].text
 
 
 def test_a_new_node_may_lack_its_id() -> None:

@@ -44,11 +44,11 @@ def test_every_combination_is_one_right() -> None:
 
 def test_the_manifest_of_the_chart_is_shipped() -> None:
     """All that its one ClusterRole says, and nothing twice."""
-    found = rights.parse(rights.manifest("openstack-ccm"))
-    print("\n".join(map(str, found)))
-    assert Right("delete", "", "nodes") in found
-    assert Right("update", "coordination.k8s.io", "leases") in found
-    assert len(set(found)) == len(found)
+    parsed = rights.parse(rights.manifest("openstack-ccm"))
+    print("\n".join(map(str, parsed)))
+    assert Right("delete", "", "nodes") in parsed
+    assert Right("update", "coordination.k8s.io", "leases") in parsed
+    assert len(set(parsed)) == len(parsed)
 
 
 @pytest.mark.parametrize(

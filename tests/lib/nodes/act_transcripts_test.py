@@ -192,10 +192,12 @@ class Life:
             except kube_errors.KubeError:
                 return
 
-    def told(self) -> list[str]:
+    def events(self) -> list[str]:
         """Return the Events in the order in which they were recorded."""
         stop, senders = threading.Event(), list(self.recorders.values())
-        threads = [threading.Thread(target=one.run, args=(stop,)) for one in senders]
+        threads = [
+            threading.Thread(target=sender.run, args=(stop,)) for sender in senders
+        ]
         for thread in threads:
             thread.start()
         for sender in senders:
@@ -203,15 +205,15 @@ class Life:
         stop.set()
         for thread in threads:
             thread.join()
-        found = sorted(
+        sorted_events = sorted(
             (dict[str, Any](event) for event in self.api.all(resources.EVENTS)),
             key=lambda event: (event["firstTimestamp"], event["metadata"]["name"]),
         )
-        assert {event["involvedObject"]["uid"] for event in found} <= {"n1"}
+        assert {event["involvedObject"]["uid"] for event in sorted_events} <= {"n1"}
         return [
             f"{event['source']['component']} {event['type']} {event['reason']}:"
             f" {event['message']}"
-            for event in found
+            for event in sorted_events
         ]
 
     def shown(self) -> Shown | None:
@@ -235,10 +237,10 @@ class Life:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One transcript. told: Events in order. shown: None when the Node is gone."""
+    """One transcript. events: in order. shown: None when the Node is gone."""
 
     story: Callable[[Life], None]
-    told: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
     shown: Shown | None = dataclasses.field(default_factory=Shown)
     differs: str = ""
 
@@ -561,7 +563,7 @@ def test_a_node_s_life_reads_as_the_reference_writes_it(title: str) -> None:
     """Events, provider id, taints, labels, addresses and annotations, exactly."""
     row, life = TRANSCRIPTS[title], Life()
     row.story(life)
-    assert life.told() == list(row.told)
+    assert life.events() == list(row.events)
     assert life.shown() == row.shown
 
 
@@ -570,7 +572,7 @@ def test_every_rule_of_the_reference_has_its_transcript() -> None:
     table = rich.table.Table("rule", "life", "Events", "where we differ")
     for rule, title in RULES.items():
         row = TRANSCRIPTS[title]
-        reasons = ", ".join(line.split(":")[0].split()[-1] for line in row.told)
+        reasons = ", ".join(line.split(":")[0].split()[-1] for line in row.events)
         table.add_row(rule, title, reasons or "-", row.differs)
     rich.console.Console(width=140).print(table)
     extra = {"its server is not found once", "never initialised, its server is gone"}

@@ -59,15 +59,15 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "cloud", "wanted"), TABLE)
+@pytest.mark.parametrize(("asked", "cloud", "expected"), TABLE)
 def test_provided_node_ip(
     make_node: MakeNode,
     asked: str | None,
     cloud: tuple[Address, ...],
-    wanted: tuple[Address, ...],
+    expected: tuple[Address, ...],
 ) -> None:
     annotations = {} if asked is None else {model.PROVIDED_IP_ANNOTATION: asked}
-    assert addresses.desired(make_node(annotations=annotations), cloud) == wanted
+    assert addresses.desired(make_node(annotations=annotations), cloud) == expected
 
 
 @pytest.mark.parametrize("asked", ["", "10.0.0", "10.9.9.9", "10.0.0.1,10.9.9.9"])

@@ -147,8 +147,10 @@ def test_initialise(
     actions: tuple[model.Action, ...],
     again: float | None,
 ) -> None:
-    seen = Snapshot(make_node(**node), SYNC, instance=Seen(make_instance(**instance)))
-    outcome = decide.decide(seen, model.NodeSettings())
+    snapshot = Snapshot(
+        make_node(**node), SYNC, instance=Seen(make_instance(**instance))
+    )
+    outcome = decide.decide(snapshot, model.NodeSettings())
     assert outcome.actions == actions
     assert outcome.requeue_after_s == again
 
@@ -176,8 +178,8 @@ def test_an_uninitialised_node_waits_for(
     actions: tuple[model.Action, ...],
     again: float | None,
 ) -> None:
-    seen = Snapshot(make_node(taints=NEW, provider_id=""), SYNC, instance=observed)
-    outcome = decide.decide(seen, model.NodeSettings())
+    snapshot = Snapshot(make_node(taints=NEW, provider_id=""), SYNC, instance=observed)
+    outcome = decide.decide(snapshot, model.NodeSettings())
     assert (outcome.actions, outcome.requeue_after_s) == (actions, again)
 
 
@@ -197,18 +199,18 @@ def test_a_provided_ip_that_the_instance_lacks_keeps_the_taint(
 
 
 @pytest.mark.parametrize(
-    ("age_s", "again_s", "said"),
+    ("age_s", "again_s", "is_reported"),
     [(0, 5, False), (29, 5, False), (30, 5, True), (600, 50, True), (9999, 300, True)],
 )
 def test_an_instance_that_does_not_come_is_looked_for_more_and_more_seldom(
-    make_node: Make, age_s: float, again_s: float, said: bool
+    make_node: Make, age_s: float, again_s: float, is_reported: bool
 ) -> None:
     node = make_node(taints=NEW, provider_id="")
-    seen = Snapshot(node, SYNC, age_s=age_s, instance=Absent(by_id=False))
-    outcome = decide.decide(seen, SETTINGS)
+    snapshot = Snapshot(node, SYNC, age_s=age_s, instance=Absent(by_id=False))
+    outcome = decide.decide(snapshot, SETTINGS)
     assert outcome.requeue_after_s == again_s
     events = [a.reason for a in outcome.actions if isinstance(a, RecordEvent)]
-    assert events == (["InstanceNotFound"] if said else [])
+    assert events == (["InstanceNotFound"] if is_reported else [])
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_who_may_be_deleted(
     goes: bool,
 ) -> None:
     node = make_node(taints=taints, provider_id=provider_id, ready="Unknown")
-    seen = Snapshot(
+    snapshot = Snapshot(
         node,
         LIVENESS,
         age_s=ages_s[0],
@@ -238,7 +240,7 @@ def test_who_may_be_deleted(
         instance=Absent(by_id=bool(provider_id)),
         gone_for_s=20.0,
     )
-    outcome = decide.decide(seen, SETTINGS)
+    outcome = decide.decide(snapshot, SETTINGS)
     assert (DeleteNode() in outcome.actions) is goes
 
 
@@ -276,8 +278,8 @@ def test_a_flavor_that_is_gone_keeps_the_taint(
     make_node: Make, make_instance: Make
 ) -> None:
     node = make_node(taints=NEW, provider_id="")
-    seen = Snapshot(node, SYNC, instance=Seen(make_instance(instance_type=None)))
-    outcome = decide.decide(seen, model.NodeSettings())
+    snapshot = Snapshot(node, SYNC, instance=Seen(make_instance(instance_type=None)))
+    outcome = decide.decide(snapshot, model.NodeSettings())
     (event,) = outcome.actions
     assert isinstance(event, RecordEvent)
     assert event.reason == "InstanceTypeUnknown"
@@ -346,8 +348,8 @@ def test_keep(
     actions: tuple[model.Action, ...],
 ) -> None:
     observed = None if instance is None else Seen(make_instance(**instance))
-    seen = Snapshot(make_node(**node), topics, instance=observed)
-    assert decide.decide(seen, model.NodeSettings()).actions == actions
+    snapshot = Snapshot(make_node(**node), topics, instance=observed)
+    assert decide.decide(snapshot, model.NodeSettings()).actions == actions
 
 
 LIVING = [
@@ -423,10 +425,10 @@ def test_liveness(
             "foreign": NotManaged("static"),
         }
         observed = named[str(instance)]
-    seen = Snapshot(
+    snapshot = Snapshot(
         make_node(**node), LIVENESS, instance=observed, gone_for_s=gone_for_s
     )
-    assert decide.decide(seen, model.NodeSettings()).actions == actions
+    assert decide.decide(snapshot, model.NodeSettings()).actions == actions
 
 
 def absences(
@@ -497,7 +499,7 @@ def test_too_many_deletions_at_once_are_held_back(
     end: str,
 ) -> None:
     """A Node whose instance is surely gone waits while too many others go."""
-    seen = Snapshot(
+    snapshot = Snapshot(
         make_node(ready="Unknown", annotations=annotations),
         LIVENESS,
         instance=Absent(by_id=True),
@@ -505,7 +507,7 @@ def test_too_many_deletions_at_once_are_held_back(
         budget=budget,
         was_reported=was_reported,
     )
-    actions = decide.decide(seen, model.NodeSettings()).actions
+    actions = decide.decide(snapshot, model.NodeSettings()).actions
     match end:
         case "deleted":
             assert actions == (DELETING, DeleteNode())
@@ -521,23 +523,23 @@ def test_a_node_seen_to_be_gone_once_is_looked_at_when_the_time_has_come(
     make_node: Make,
 ) -> None:
     """It does not wait for a period that may be longer."""
-    seen = Snapshot(
+    snapshot = Snapshot(
         make_node(ready="Unknown"),
         LIVENESS,
         instance=Absent(by_id=True),
         gone_for_s=5.0,
     )
-    assert decide.decide(seen, model.NodeSettings()).requeue_after_s == 10.0
+    assert decide.decide(snapshot, model.NodeSettings()).requeue_after_s == 10.0
 
 
 def test_deletion_can_be_switched_off(make_node: Make) -> None:
-    seen = Snapshot(
+    snapshot = Snapshot(
         make_node(ready="Unknown"),
         LIVENESS,
         instance=Absent(by_id=True),
         gone_for_s=99.0,
     )
-    assert decide.decide(seen, model.NodeSettings(deletes=False)).actions == ()
+    assert decide.decide(snapshot, model.NodeSettings(deletes=False)).actions == ()
 
 
 @pytest.mark.parametrize(
@@ -557,8 +559,8 @@ def test_a_controller_that_is_switched_off_writes_nothing(
     make_node: Make, make_instance: Make, settings: model.NodeSettings, topics: Any
 ) -> None:
     node = make_node(taints=NEW if topics is SYNC else SHUT)
-    seen = Snapshot(node, topics, instance=Seen(make_instance()))
-    assert decide.decide(seen, settings).actions == ()
+    snapshot = Snapshot(node, topics, instance=Seen(make_instance()))
+    assert decide.decide(snapshot, settings).actions == ()
 
 
 def test_a_node_that_is_gone_needs_nothing() -> None:

@@ -43,7 +43,7 @@ class World:
         self.cloud = fake_instances.FakeInstances()
         self.deletions: list[tuple[float, int, int]] = []
         self.lives: list[float] = []
-        self.told = 0
+        self.reported = 0
         for number in range(size):
             self.join(f"n{number}")
         self.start()
@@ -121,13 +121,15 @@ class World:
     def round(self, names: set[str] | None = None) -> None:
         """Take these Nodes once, all of them if None."""
         self.nodes.relist()
-        wanted = [name for name in self.nodes.items() if names is None or name in names]
-        claims = [queue.Claim(name, TOPICS) for name in wanted]
-        for seen in self.flow.observe(claims).values():
-            snapshot = seen
-            for action in runner.decide(self.flow, seen, NOW).actions:
+        expected = [
+            name for name in self.nodes.items() if names is None or name in names
+        ]
+        claims = [queue.Claim(name, TOPICS) for name in expected]
+        for observed_snapshot in self.flow.observe(claims).values():
+            snapshot = observed_snapshot
+            for action in runner.decide(self.flow, observed_snapshot, NOW).actions:
                 before = self.names
-                self.told += isinstance(action, model.HoldNodeBack)
+                self.reported += isinstance(action, model.HoldNodeBack)
                 try:
                     snapshot = self.flow.act(snapshot, action)
                 finally:
@@ -141,13 +143,13 @@ class World:
     def check(self) -> None:
         """See that no window of one process saw more deletions than it may."""
         limit = self.settings.limit
-        for end, there, life in self.deletions:
+        for end, present, life in self.deletions:
             began = end - limit.window_s
             own = [at for at, _, of in self.deletions if of == life]
             count = sum(began < at <= end for at in own)
             share = 0
             if began >= self.lives[life]:
-                share = math.floor((there + count) * limit.percent / 100)
+                share = math.floor((present + count) * limit.percent / 100)
             assert count <= max(limit.count, share)
 
 
@@ -163,7 +165,7 @@ def test_a_few_nodes_go() -> None:
         world.vanish(f"n{number}")
     run(world, 30)
     assert len(world.names) == 7
-    assert world.told == 0
+    assert world.reported == 0
 
 
 def test_a_mass_of_nodes_stays_is_told_and_costs_no_direct_look() -> None:
@@ -173,7 +175,7 @@ def test_a_mass_of_nodes_stays_is_told_and_costs_no_direct_look() -> None:
         world.vanish(f"n{number}")
     run(world, 700)
     assert len(world.names) == 50
-    assert world.told == 28 * math.ceil(700 / deletion_budget.REPORT_EVERY_S)
+    assert world.reported == 28 * math.ceil(700 / deletion_budget.REPORT_EVERY_S)
     assert world.flow.suspended == 28
     assert set(world.cloud.calls) == {"list instances"}
 

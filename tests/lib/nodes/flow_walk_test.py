@@ -178,8 +178,8 @@ def test_a_node_whose_last_write_the_watch_has_not_shown_is_held() -> None:
     process = Process(ground, model.NodeSettings())
     process.nodes.note_write("web", "999999")
     claim = queue.Claim("web", frozenset({str(model.Topic.SYNC)}))
-    (seen,) = process.flow.observe([claim]).values()
-    outcome = runner.decide(process.flow, seen, NOW)
+    (snapshot,) = process.flow.observe([claim]).values()
+    outcome = runner.decide(process.flow, snapshot, NOW)
     assert outcome == Outcome(requeue_after_s=runner.HELD_S)
 
 
@@ -272,10 +272,10 @@ def deaths() -> Iterator[tuple[int, Ground]]:
 
 def test_death_at_every_call_ends_the_same(undisturbed: Ground) -> None:
     """Prints what was being done when death came, and how often; each must appear."""
-    wanted = undisturbed.state()
+    expected = undisturbed.state()
     table = collections.Counter[str]()
     for at, ground in deaths():
-        assert ground.state() == wanted, f"death {at}, in {ground.died_in}"
+        assert ground.state() == expected, f"death {at}, in {ground.died_in}"
         table[ground.died_in] += 1
     for name, count in sorted(table.items()):
         print(f"{name:22} died {count:3} times, converged {count:3}")
@@ -399,38 +399,38 @@ class World:
 
     def node(self, name: str) -> dict[str, Any] | None:
         nodes = self.ground.api.all(resources.NODES)
-        found = [copy.deepcopy(dict[str, Any](node)) for node in nodes]
-        return next((one for one in found if one["metadata"]["name"] == name), None)
+        copies = [copy.deepcopy(dict[str, Any](node)) for node in nodes]
+        return next((node for node in copies if node["metadata"]["name"] == name), None)
 
     def server_of(self, node: dict[str, Any] | None) -> Instance | None:
         assert node is not None
         named = node["spec"].get("providerID")
-        for one in self.ground.cloud.instances.values():
-            if named == one.provider_id:
-                return one
-            if not named and one.name == node["metadata"]["name"]:
-                return one
+        for instance in self.ground.cloud.instances.values():
+            if named == instance.provider_id:
+                return instance
+            if not named and instance.name == node["metadata"]["name"]:
+                return instance
         return None
 
     def server(self, name: str) -> Instance | None:
-        there = self.ground.cloud.instances.values()
-        return next((one for one in there if one.name == name), None)
+        present = self.ground.cloud.instances.values()
+        return next((server for server in present if server.name == name), None)
 
     def boot(self, name: str) -> None:
         if self.server(name) is None:
             self.booted += 1
             self.ground.server(f"{name}-{self.booted}", ip=str(self.booted))
-            made = self.server(f"{name}-{self.booted}")
-            assert made is not None
-            self.ground.cloud.put(dataclasses.replace(made, name=name))
+            server = self.server(f"{name}-{self.booted}")
+            assert server is not None
+            self.ground.cloud.put(dataclasses.replace(server, name=name))
 
     def destroy(self, name: str) -> None:
-        if found := self.server(name):
-            self.ground.cloud.remove(found.id)
+        if server := self.server(name):
+            self.ground.cloud.remove(server.id)
 
     def _change(self, name: str, **fields: Any) -> None:
-        if found := self.server(name):
-            self.ground.cloud.put(dataclasses.replace(found, **fields))
+        if server := self.server(name):
+            self.ground.cloud.put(dataclasses.replace(server, **fields))
 
     def stop(self, name: str) -> None:
         self._change(name, phase=Phase.STOPPED)

@@ -57,19 +57,19 @@ def followed(api: fake_api.FakeApi) -> store.Store[kube_nodes.Node]:
 
 def looked_at(api: fake_api.FakeApi, seconds: int) -> list[int]:
     """Return the seconds after T0 at which Nodes come in, of a look every 5 s."""
-    seen: list[int] = []
+    counts: list[int] = []
     clock = [0]
 
     def now() -> datetime.datetime:
         return T0 + datetime.timedelta(seconds=clock[0])
 
     def add(name: str, topic: model.Topic) -> None:
-        seen.append(clock[0])
+        counts.append(clock[0])
 
     monitor = flow.LifecycleMonitor(followed(api), add, now)
     for clock[0] in range(0, seconds, 5):
         monitor.look()
-    return seen
+    return counts
 
 
 def test_a_node_comes_every_5_s_for_5_minutes_then_every_60_s() -> None:
@@ -143,8 +143,8 @@ def test_few_are_read_singly_and_more_by_one_list(
     size: int, not_ready: int, singly: bool
 ) -> None:
     """One of 1,000 costs one call, and so do 200 of them."""
-    wanted = ["look at instance"] * not_ready if singly else ["list instances"]
-    assert calls(size, not_ready, LIVENESS) == wanted
+    expected = ["look at instance"] * not_ready if singly else ["list instances"]
+    assert calls(size, not_ready, LIVENESS) == expected
 
 
 def test_a_pass_that_needs_addresses_takes_the_list_for_all() -> None:
@@ -158,9 +158,9 @@ def test_the_heart_beats_before_each_direct_look() -> None:
     names = [f"n{number}" for number in range(3)]
     for name in names:
         put(api, name)
-    told: list[str] = []
-    cloud.before_call = told.append
-    clocks = runner.Clocks(beat=lambda: told.append("beat"))
+    events: list[str] = []
+    cloud.before_call = events.append
+    clocks = runner.Clocks(beat=lambda: events.append("beat"))
     put(api, "well", ready="True")
     well = fake_instances.provider_id("well")
     cloud.put(Instance(InstanceId("well"), "well", Phase.RUNNING, well, ()))
@@ -169,7 +169,7 @@ def test_the_heart_beats_before_each_direct_look() -> None:
     )
     observer.observe([(name, LIVENESS) for name in names])
     looks = ["look at instance"] * (len(names) + 1)
-    assert told == looks + ["beat", "get instance"] * len(names)
+    assert events == looks + ["beat", "get instance"] * len(names)
 
 
 def test_an_outage_is_not_over_because_a_foreign_node_was_looked_at() -> None:
@@ -216,6 +216,6 @@ def test_labels_of_another_provider_s_nodes_are_never_written(
     observer = observe.NodeObserver(
         followed(api), api, lambda: cloud, model.NodeSettings()
     )
-    seen = observer.observe([("node", frozenset({model.Topic.SYNC}))])
-    outcome = decide.decide(seen["node"], model.NodeSettings())
+    snapshot = observer.observe([("node", frozenset({model.Topic.SYNC}))])
+    outcome = decide.decide(snapshot["node"], model.NodeSettings())
     assert [type(action).__name__ for action in outcome.actions] == actions

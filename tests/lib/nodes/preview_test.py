@@ -40,32 +40,32 @@ def snapshot(
     )
 
 
-def told(seen: model.Snapshot) -> list[tuple[str, str]]:
-    return [(row.action, row.reason) for row in preview.rows(seen, ONCE)]
+def shown(observed: model.Snapshot) -> list[tuple[str, str]]:
+    return [(row.action, row.reason) for row in preview.rows(observed, ONCE)]
 
 
 def test_every_action_is_told(make_node: MakeNode, make_instance: MakeInstance) -> None:
     """A table, situation x rows; an action of the flow without a row fails."""
-    there = Seen(make_instance())
+    present = Seen(make_instance())
     stopped = Seen(make_instance(phase=Phase.STOPPED))
     moved = Seen(make_instance(addresses=OTHER))
     off = make_node(ready="False")
     old = {"beta.kubernetes.io/instance-type": "m1.small"}
     table = {
-        "all is well": (snapshot(make_node(), there), []),
+        "all is well": (snapshot(make_node(), present), []),
         "new": (
-            snapshot(make_node(taints=NEW, provider_id="", addresses=()), there),
+            snapshot(make_node(taints=NEW, provider_id="", addresses=()), present),
             ["set addresses", "initialize"],
         ),
         "moved": (snapshot(make_node(), moved), ["set addresses"]),
-        "old label only": (snapshot(make_node(labels=old), there), ["set labels"]),
+        "old label only": (snapshot(make_node(labels=old), present), ["set labels"]),
         "stopped": (snapshot(off, stopped), ["add shutdown taint"]),
         "stopped and moved": (
             snapshot(off, Seen(dataclasses.replace(stopped.value, addresses=OTHER))),
             ["add shutdown taint", "set addresses"],
         ),
         "back": (
-            snapshot(make_node(taints=SHUT), there),
+            snapshot(make_node(taints=SHUT), present),
             ["remove shutdown taint"],
         ),
         "gone": (snapshot(off, Absent(True), gone_for_s=0.0), ["delete"]),
@@ -80,10 +80,10 @@ def test_every_action_is_told(make_node: MakeNode, make_instance: MakeInstance) 
             ["record event"],
         ),
     }
-    for name, (seen, wanted) in table.items():
-        rows = told(seen)
+    for name, (observed, expected) in table.items():
+        rows = shown(observed)
         print(f"{name:25} {rows}")
-        assert [action for action, _ in rows] == wanted, name
+        assert [action for action, _ in rows] == expected, name
         assert all(why for _, why in rows)
     kinds = {kind.__name__ for kind in typing.get_args(model.Action)}
     assert kinds == {
@@ -102,15 +102,15 @@ def test_the_reasons_name_what_changes(
     make_node: MakeNode, make_instance: MakeInstance
 ) -> None:
     moved = snapshot(make_node(), Seen(make_instance(addresses=OTHER)))
-    assert told(moved)[0][1] == (
+    assert shown(moved)[0][1] == (
         "observed: InternalIP 10.0.0.1; desired: InternalIP 10.0.0.2"
     )
     new = make_node(taints=NEW, provider_id="")
-    why = told(snapshot(new, Seen(make_instance(zone="z"))))[0][1]
+    why = shown(snapshot(new, Seen(make_instance(zone="z"))))[0][1]
     assert "provider id openstack:///id-1" in why
     assert "topology.kubernetes.io/zone=z" in why
     gone = snapshot(make_node(ready="False"), Absent(True), gone_for_s=0.0)
-    assert "a second direct read after 15 s must confirm it" in told(gone)[0][1]
+    assert "a second direct read after 15 s must confirm it" in shown(gone)[0][1]
 
 
 def test_what_could_not_be_read_is_said(

@@ -59,7 +59,7 @@ class Routers:
 
     def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
         self.asked.append(asked)
-        return {one.id: self._gate(one.id) for one in asked}
+        return {gate.id: self._gate(gate.id) for gate in asked}
 
     def _gate(self, router: str) -> Gate:
         if router in self.lost:
@@ -153,7 +153,7 @@ def test_a_gate_is_not_asked_before_it_may_be_open() -> None:
 
 def test_ungated_steps_are_applied_in_one_reconciliation_up_to_a_limit() -> None:
     scene = Scene()
-    free = tuple(dataclasses.replace(one, is_gated=False) for one in STEPS * 10)
+    free = tuple(dataclasses.replace(step, is_gated=False) for step in STEPS * 10)
     requeue = scene.carry_out("u1", TARGET, free)
     assert len(scene.routers.routes["r1"]) == model.MOST_STEPS
     assert requeue == outcome.Requeue(0.0, SYNC)
@@ -289,10 +289,10 @@ def test_creating_again_what_failed_waits_longer_each_time() -> None:
 def test_nothing_is_kept_of_an_object_that_was_deleted() -> None:
     """And nothing but its target and its problems of one that has settled."""
     scene = Scene()
-    told = model.TellProblems(())
+    action = model.TellProblems(())
     scene.carry_out("u1", TARGET, STEPS)
     assert scene.memory.is_in_progress("u1")
-    scene.memory.report("u1", told)
+    scene.memory.report("u1", action)
     scene.memory.settle("u1", TARGET, "written")
     assert scene.memory.settled("u1") == (TARGET, "written")
     assert not scene.memory.is_in_progress("u1")

@@ -16,11 +16,11 @@ SERVED = ("False", "RouteCreated")
 
 def entries(ground: memory.Ground) -> set[Entry]:
     """Return all routes and address pairs that exist."""
-    found: set[Entry] = {Route(*row) for row in ground.routes()}
+    observed: set[Entry] = {Route(*row) for row in ground.routes()}
     for port_id, port in ground.neutron.ports.items():
         for pair in wire.objects(port, "allowed_address_pairs"):
-            found.add(AddressPair(port_id, str(pair["ip_address"])))
-    return found
+            observed.add(AddressPair(port_id, str(pair["ip_address"])))
+    return observed
 
 
 def test_a_cluster_inside_the_cidr_of_another() -> None:

@@ -119,10 +119,10 @@ def test_a_kill_before_and_after_every_call_ends_the_same(
     undisturbed: memory.Ground,
 ) -> None:
     """Prints what was being done and how often; each action that calls must appear."""
-    wanted = undisturbed.state()
+    expected = undisturbed.state()
     table = collections.Counter[str]()
     for at, ground in kills():
-        assert ground.state() == wanted, f"killed at {at}, in {ground.killed_in}"
+        assert ground.state() == expected, f"killed at {at}, in {ground.killed_in}"
         table[ground.killed_in] += 1
     for name, count in sorted(table.items()):
         print(f"{name:16} killed {count:3} times, converged {count:3}")
