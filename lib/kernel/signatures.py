@@ -44,12 +44,12 @@ def read(ends: Ends) -> tuple[Content, ...]:
 def combine(blkid: Content, own: tuple[Content, ...]) -> Content:
     """Return the content from blkid's verdict and from the superblocks.
 
-    blkid: without a size. A file system that blkid recognises is believed also where
-    remains of a partition table are left behind it.
+    blkid: without a size. A file system that blkid recognises is accepted also where
+    a rest of a partition table is behind it.
     """
     if blkid.kind is ContentKind.BLANK:
-        found = sorted(own, key=lambda c: c.kind is ContentKind.INTERRUPTED)
-        return found[0] if found else BLANK
+        candidates = sorted(own, key=lambda c: c.kind is ContentKind.INTERRUPTED)
+        return candidates[0] if candidates else BLANK
     for content in own:
         if content.type == blkid.type:
             return content

@@ -9,7 +9,7 @@ PORT_BASE = 20000
 """Of the lab a user starts; kept below 32768, where outgoing connections may sit."""
 
 CLOUD_PORTS = 8
-"""So many ports of a lab are its cloud's, which gives them to its programs."""
+"""Number of ports of a lab that belong to its cloud, for its programs."""
 
 _OFFSETS = (
     "apiserver",

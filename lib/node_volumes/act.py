@@ -64,12 +64,12 @@ def _act_on_path(kernel: Kernel, action: OnPath) -> None:
 def _format(kernel: Kernel, action: MakeFileSystem, volume: NodeVolume) -> None:
     """Format the disk, once more sure that it is the volume's."""
     disks = kernel.disks()
-    found = lookup.find(volume.serial, kernel.links("by-id"), disks)
+    matching = lookup.find(volume.serial, kernel.links("by-id"), disks)
     number = kernel.entry(action.disk.path).number
     if action.disk not in disks or number != action.disk.number:
         text = f"{action.disk.path}: changed after it was examined; not formatted"
         raise CallFailed(FailureReason.UNCERTAIN, text)
-    if found.disk is not None and found.disk != action.disk:
+    if matching.disk is not None and matching.disk != action.disk:
         text = f"{action.disk.path}: no longer the disk of the volume; not formatted"
         raise CallFailed(FailureReason.UNCERTAIN, text)
     kernel.make_file_system(action.disk.path, action.fs_type, action.options)

@@ -39,14 +39,14 @@ mkfs/xfs_mkfs.c (align_ag_geometry).
 
 def missing_disk(snapshot: Snapshot, volume_id: str) -> NodeOutcome | None:
     """Return what follows when the disk is absent or not the only one, else None."""
-    found = snapshot.lookup
-    if len(found.matches) > 1:
-        names = ", ".join(found.matches)
+    lookup = snapshot.lookup
+    if len(lookup.matches) > 1:
+        names = ", ".join(lookup.matches)
         text = f'disk of volume "{volume_id}": several match: {names}; must be one'
         return failed(FailureReason.FAILED, text)
-    if found.disk is None:
+    if lookup.disk is None:
         return NodeOutcome(
-            waiting_for=f'disk of volume "{volume_id}": not found: {found}'
+            waiting_for=f'disk of volume "{volume_id}": not found: {lookup}'
         )
     return None
 
@@ -137,8 +137,10 @@ def _prepared(
         return NodeOutcome(action=MakeFileSystem(disk, fs_type, request.mkfs_options))
     is_file_system = content.kind is ContentKind.FILE_SYSTEM
     if not is_file_system or not _fits(request.fs_type, content.type):
-        wanted = request.fs_type or "a file system"
-        text = f"{disk.path}: contains {content.type}, requested {wanted}; not changed"
+        expected = request.fs_type or "a file system"
+        text = (
+            f"{disk.path}: contains {content.type}, requested {expected}; not changed"
+        )
         return failed(FailureReason.CONTENT, text)
     needs_check = content.type in EXT and not past.has(MakeFileSystem)
     if needs_check and past.check is None:

@@ -80,7 +80,7 @@ Request = Stage | NodePublish | NodeUnpublish | Unstage | NodeExpand
 
 
 class CostlyRead(enum.Enum):
-    """Reads that cost more than a look at /proc and /sys."""
+    """Reads that cost more than a read of /proc and /sys."""
 
     CONTENT = "content"
     """Of a disk that is not mounted: one child process."""

@@ -38,19 +38,19 @@ def observe(
     """
     disks = kernel.disks()
     serial = request.volume.serial
-    found = lookup.find(serial, kernel.links("by-id"), disks)
-    if found.disk is None and not found.matches:
-        found = lookup.find(serial, kernel.links("by-id"), disks, hints(serial))
+    matching = lookup.find(serial, kernel.links("by-id"), disks)
+    if matching.disk is None and not matching.matches:
+        matching = lookup.find(serial, kernel.links("by-id"), disks, hints(serial))
     mounts = tuple(with_disk(kernel, mount) for mount in kernel.mounts())
     path = own_path(request)
     folder = kernel.entry(posixpath.dirname(path)).kind is EntryKind.DIRECTORY
     snapshot = Snapshot(
         mounts,
         disks,
-        found,
+        matching,
         kernel.entry(path),
         folder,
-        block_targets=_block_targets(kernel, request, mounts, found.disk),
+        block_targets=_block_targets(kernel, request, mounts, matching.disk),
     )
     return _with(kernel, snapshot, request, read)
 

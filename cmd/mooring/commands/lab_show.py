@@ -40,7 +40,7 @@ class _Filling:
     def show(self, view: scenario.View, elapsed_s: float) -> None:
         """Draw how things stand."""
         title = f"after {elapsed_s:.1f} s"
-        self._last = table.nodes(view.nodes, view.there, title)
+        self._last = table.nodes(view.nodes, view.cloud_servers, title)
         if self._console.is_terminal:
             self._live.update(self._last)
 
@@ -129,7 +129,7 @@ def status(where: places.Places) -> bool:
     console.print(table.programs(programs_shown))
     try:
         view = whole.look(lab)()
-        console.print(table.nodes(view.nodes, view.there))
+        console.print(table.nodes(view.nodes, view.cloud_servers))
     except (errors.LabError, kube_errors.KubeError) as error:
         console.print(f"Nodes and servers cannot be shown: {error}", markup=False)
         return False
@@ -154,13 +154,15 @@ class TerminalStage:
         if self._filling is not None:
             self._filling.show(view, elapsed_s)
 
-    def close(self, scene: scenario.Scene, elapsed_s: float, *, seen: bool) -> None:
+    def close(
+        self, scene: scenario.Scene, elapsed_s: float, *, is_complete: bool
+    ) -> None:
         """See `demo.Stage.close`."""
         self.end()
-        if seen:
-            self._console.print(f"[green]Seen after {elapsed_s:.1f} s.")
+        if is_complete:
+            self._console.print(f"[green]Observed after {elapsed_s:.1f} s.")
         else:
-            self._console.print(f"[red]Not seen within {scene.timeout_s:.0f} s.")
+            self._console.print(f"[red]Not observed within {scene.timeout_s:.0f} s.")
 
     def end(self) -> None:
         """Leave the terminal as it was."""
@@ -170,7 +172,7 @@ class TerminalStage:
 
 
 def demo(where: places.Places) -> bool:
-    """Play the demo; report whether all was seen."""
+    """Play the demo; report whether all was observed."""
     lab = current(where)
     console = rich.console.Console()
     stage = TerminalStage(console)

@@ -267,8 +267,8 @@ class FakeKernel:
         self._begin("bind")
         text = f"bind {source} to {target}"
         device = next((d for d in self.machine_disks if d.disk.path == source), None)
-        wanted = EntryKind.DIRECTORY if device is None else EntryKind.FILE
-        if self._kind(target) is not wanted:
+        expected = EntryKind.DIRECTORY if device is None else EntryKind.FILE
+        if self._kind(target) is not expected:
             raise errors.Failed(text, "mount point does not exist")
         access = "ro" if "ro" in options else "rw"
         if device is not None:
@@ -383,8 +383,8 @@ class FakeKernel:
 
     def _at(self, target: str) -> _Mounted | None:
         mount = top_mount(tuple(m.mount for m in self._mounted), target)
-        found = (m for m in reversed(self._mounted) if m.mount is mount)
-        return None if mount is None else next(found)
+        matching = (m for m in reversed(self._mounted) if m.mount is mount)
+        return None if mount is None else next(matching)
 
     def _holder(self, path: str) -> _Mounted:
         """Return the mount that a path is on; the root's where there is no other."""

@@ -61,14 +61,14 @@ def _serial(folder: pathlib.Path) -> str:
 
 def links(folder: pathlib.Path) -> tuple[Link, ...]:
     """Return the links in a folder, by name."""
-    found = []
+    disks_ = []
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(folder.iterdir()):
             target: DeviceNumber | None = None
             with contextlib.suppress(OSError):
                 target = number_of(path.stat().st_rdev)
-            found.append(Link(path.name, target))
-    return tuple(found)
+            disks_.append(Link(path.name, target))
+    return tuple(disks_)
 
 
 def rescan_hosts(sys: pathlib.Path) -> None:

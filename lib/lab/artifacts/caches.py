@@ -18,14 +18,14 @@ def sizes(where: places.Places) -> Mapping[str, int]:
 
 def _weight(root: pathlib.Path) -> int:
     """Add up what `du` would: blocks, each file once however many names it has."""
-    total, seen, todo = 0, set(), [os.fspath(root)]
+    total, counted, todo = 0, set(), [os.fspath(root)]
     while todo:
         path = todo.pop()
-        found = os.lstat(path)
-        if (found.st_dev, found.st_ino) in seen:
+        status = os.lstat(path)
+        if (status.st_dev, status.st_ino) in counted:
             continue
-        seen.add((found.st_dev, found.st_ino))
-        total += found.st_blocks * 512
+        counted.add((status.st_dev, status.st_ino))
+        total += status.st_blocks * 512
         if os.path.isdir(path) and not os.path.islink(path):
             todo.extend(entry.path for entry in os.scandir(path))
     return total

@@ -62,11 +62,11 @@ def ensure(
     """Return the tools; download and unpack them, installing nothing, if need be.
 
     Raises:
-        LabError: they are missing and cannot be had.
+        LabError: they are missing and not available.
     """
-    found = find(where, env)
-    if found is not None:
-        return found
+    tools = find(where, env)
+    if tools is not None:
+        return tools
     step.note(f"downloading {' and '.join(_PACKAGES)}")
     where.cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=where.cache, prefix=".new-") as scratch:
@@ -88,9 +88,9 @@ def ensure(
             )
         shutil.rmtree(_unpacked(where), ignore_errors=True)
         os.replace(room / "all", _unpacked(where))
-    found = find(where, env)
-    if found is None:
+    tools = find(where, env)
+    if tools is None:
         raise errors.LabError(
             f"{' and '.join(_PACKAGES)} of this distribution lack what a node needs"
         )
-    return found
+    return tools

@@ -90,8 +90,8 @@ def newly_installed(simulation: Iterable[str]) -> tuple[str, ...]:
     Source: apt-get(8), option --simulate: lines "Inst NAME [old] (new ...)"; those
     with an old version in brackets are only upgrades.
     """
-    found = (re.match(r"Inst ([^\s:]+)(?::\S+)? \(", line) for line in simulation)
-    return tuple(match[1] for match in found if match)
+    matches = (re.match(r"Inst ([^\s:]+)(?::\S+)? \(", line) for line in simulation)
+    return tuple(match[1] for match in matches if match)
 
 
 def _download(
@@ -147,9 +147,9 @@ def _fetch(
     step.note("packages")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    wanted = dict.fromkeys((*roots, *needed))
+    names = dict.fromkeys((*roots, *needed))
     commands.run(
-        ["apt-get", *options, "download", *wanted],
+        ["apt-get", *options, "download", *names],
         failure=_UNREACHABLE,
         env=env,
         cwd=folder,

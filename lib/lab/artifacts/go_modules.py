@@ -153,7 +153,7 @@ def files(module: str) -> Mapping[str, bytes]:
 def key(contents: Mapping[str, bytes], flags: str, machine: str) -> str:
     """Hash what decides how a module's programs turn out.
 
-    Which release of Go builds them is left out: go.mod holds the least one, and a
+    The release of Go that builds them is omitted: go.mod holds the least one, and a
     newer one on the next machine or in the next shell is no reason to wait for
     minutes. contents: the module's files by name.
     """
@@ -175,5 +175,5 @@ def least_go(go_mod: str) -> tuple[int, ...]:
 
     Source: Go Modules Reference, go directive.
     """
-    found = re.search(r"^go (\d+(?:\.\d+)*)$", go_mod, re.MULTILINE)
-    return tuple(map(int, found[1].split("."))) if found else ()
+    match = re.search(r"^go (\d+(?:\.\d+)*)$", go_mod, re.MULTILINE)
+    return tuple(map(int, match[1].split("."))) if match else ()

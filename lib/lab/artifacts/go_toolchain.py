@@ -52,8 +52,8 @@ def parse_version(text: str) -> tuple[int, ...]:
 
     Source: Go, `go env GOVERSION`.
     """
-    found = re.fullmatch(r"go(\d+)\.(\d+)(?:\.(\d+))?(?:[ -].*)?", text.strip())
-    return tuple(int(part or 0) for part in found.groups()) if found else ()
+    match = re.fullmatch(r"go(\d+)\.(\d+)(?:\.(\d+))?(?:[ -].*)?", text.strip())
+    return tuple(int(part or 0) for part in match.groups()) if match else ()
 
 
 def environment(where: places.Places, env: Mapping[str, str]) -> dict[str, str]:
@@ -123,19 +123,19 @@ def ensure(
     Raises:
         LabError: there is none and it cannot be installed.
     """
-    found = find(where, least, env)
-    if found is not None:
-        return found
+    go = find(where, least, env)
+    if go is not None:
+        return go
     with shown.step(f"Install Go {pinned_version()}") as step:
         _install(where, env, step)
-    found = find(where, least, env)
-    if found is None:
-        wanted = ".".join(map(str, least))
+    go = find(where, least, env)
+    if go is None:
+        version = ".".join(map(str, least))
         raise errors.LabError(
             f"the installed Go {pinned_version()} does not run here;"
-            f" install Go {wanted} or newer by hand and put it on PATH"
+            f" install Go {version} or newer by hand and put it on PATH"
         )
-    return found
+    return go
 
 
 def _install(

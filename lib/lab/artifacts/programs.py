@@ -70,19 +70,21 @@ def build(
     if not _missing(where, groups):
         return
     with _alone(where, shown):
-        wanted = _missing(where, groups)
-        if not wanted:
+        missing = _missing(where, groups)
+        if not missing:
             return
-        contents = {one.module: go_modules.files(one.module) for one in wanted}
+        contents = {
+            program.module: go_modules.files(program.module) for program in missing
+        }
         least = max(
             go_modules.least_go(files["go.mod"].decode()) for files in contents.values()
         )
         go = go_toolchain.ensure(where, least, env, shown)
         workshop = _Workshop(where, go, go_toolchain.environment(where, env))
         done = 0
-        for module, batch in itertools.groupby(wanted, lambda one: one.module):
+        for module, batch in itertools.groupby(missing, lambda program: program.module):
             programs = tuple(batch)
-            what = f"Build {title(programs, done, len(wanted))}"
+            what = f"Build {title(programs, done, len(missing))}"
             with shown.step(what) as step:
                 workshop.build(module, contents[module], programs, step)
             done += len(programs)
@@ -109,7 +111,7 @@ def title(programs: Sequence[go_modules.GoProgram], before: int, total: int) -> 
 
 @contextlib.contextmanager
 def _alone(where: places.Places, shown: progress.Progress) -> Iterator[None]:
-    """Wait until nobody else builds into this cache, and keep others waiting."""
+    """Wait until no other process builds into this cache, and keep others waiting."""
     where.cache.mkdir(parents=True, exist_ok=True)
     with (where.cache / "build.lock").open("w") as lock:
         try:
@@ -177,7 +179,7 @@ class _Workshop:
                 *("list", "-deps", *_flags(module)),
                 # By the flags of the build Go knows what its cache has already.
                 *("-f", "{{.Stale}} {{.StaleReason}}"),
-                *(one.package for one in programs),
+                *(program.package for program in programs),
             ],
             failure=f"cannot fetch the Go modules of {module}; check that GOPROXY"
             " names a module proxy that can be reached",
@@ -208,7 +210,7 @@ class _Workshop:
             [
                 self.go,
                 *("build", "-v", *_flags(module)),
-                *("-o", f"{scratch}/", *(one.package for one in programs)),
+                *("-o", f"{scratch}/", *(program.package for program in programs)),
             ],
             failure=f"cannot build {module}",
             env=self.env,

@@ -1,7 +1,7 @@
 """The charts of the tree, and the snapshots of what helm renders from them.
 
 A snapshot is NAME.yaml in a chart's snapshots/, made from NAME.values.yaml beside it.
-Reviewers read it; a test renders it anew and compares.
+Reviewers read it; a test renders it again and compares.
 """
 
 import dataclasses
@@ -45,13 +45,17 @@ class Snapshot:
 
     def objects(self, root: pathlib.Path, kind: str = "") -> list[Json]:
         """Return what was rendered, or those of one kind."""
-        found = yaml.safe_load_all(self.file(root).read_text())
-        return [one for one in found if one and kind in ("", one["kind"])]
+        documents = yaml.safe_load_all(self.file(root).read_text())
+        return [
+            document
+            for document in documents
+            if document and kind in ("", document["kind"])
+        ]
 
     def deployment(self, root: pathlib.Path) -> Json:
         """Return the spec of its only Deployment."""
-        (found,) = self.objects(root, "Deployment")
-        return dict(found["spec"])
+        (deployment,) = self.objects(root, "Deployment")
+        return dict(deployment["spec"])
 
     def pod(self, root: pathlib.Path) -> Json:
         """Return the spec of that Deployment's Pods."""
@@ -60,8 +64,8 @@ class Snapshot:
     def all_values(self, root: pathlib.Path) -> Json:
         """Return its values over those of the chart, as helm lays them."""
         usual = (folder(root, self.chart) / "values.yaml").read_text()
-        given = self.values(root).read_text()
-        return merged(yaml.safe_load(usual), yaml.safe_load(given))
+        values = self.values(root).read_text()
+        return merged(yaml.safe_load(usual), yaml.safe_load(values))
 
 
 SNAPSHOTS = (
@@ -78,7 +82,9 @@ SNAPSHOTS = (
 
 def of(chart: str) -> Mapping[str, Snapshot]:
     """Return the snapshots of a chart by their names."""
-    return {one.name: one for one in SNAPSHOTS if one.chart == chart}
+    return {
+        snapshot.name: snapshot for snapshot in SNAPSHOTS if snapshot.chart == chart
+    }
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:
@@ -93,13 +99,13 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:
     return result
 
 
-def refused(root: pathlib.Path, chart: str, given: Mapping[str, Any]) -> list[str]:
+def refused(root: pathlib.Path, chart: str, values: Mapping[str, Any]) -> list[str]:
     """Return the fields of values that a chart's schema refuses."""
     text = (folder(root, chart) / "values.schema.json").read_text()
     schema = json.loads(text)
     jsonschema.Draft7Validator.check_schema(schema)
-    wrong = jsonschema.Draft7Validator(schema).iter_errors(given)
-    return sorted({".".join(map(str, one.absolute_path)) for one in wrong})
+    wrong = jsonschema.Draft7Validator(schema).iter_errors(values)
+    return sorted({".".join(map(str, error.absolute_path)) for error in wrong})
 
 
 def folder(root: pathlib.Path, chart: str) -> pathlib.Path:

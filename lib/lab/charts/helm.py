@@ -1,7 +1,7 @@
 """The real helm: it renders charts, and installs them on a control plane.
 
 Rules: nothing of the caller's own helm or cluster counts: what it keeps lies in the
-lab's state, and it knows a cluster only when told one.
+lab's state, and it knows a cluster only by its flags.
 """
 
 import os
@@ -43,8 +43,8 @@ def run(
             f"helm {words[0]} did not end within {_TIMEOUT_S} s"
         ) from error
     if answer.returncode != 0:
-        said = (answer.stdout + answer.stderr).strip()
-        raise errors.LabError(f"helm {words[0]} failed: {said}")
+        printed = (answer.stdout + answer.stderr).strip()
+        raise errors.LabError(f"helm {words[0]} failed: {printed}")
     return answer.stdout
 
 

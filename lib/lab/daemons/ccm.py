@@ -66,7 +66,7 @@ def granted(*kinds: str) -> set[Right]:
 
 
 def reader_token(api: client.Api) -> str:
-    """Return the token of somebody who may read /metrics, and nothing else.
+    """Return the token of a user with permission to read /metrics, and nothing else.
 
     Raises:
         KubeError: the API server did not answer, or refused.
@@ -144,7 +144,7 @@ def serves(where: places.Places) -> bool:
 
 
 def metrics(where: places.Places, token: str) -> str:
-    """Return the text of /metrics. token: of who may read it.
+    """Return the text of /metrics. token: of a user with permission.
 
     Raises:
         LabError: it refused. OSError, HTTPException: there was no answer.

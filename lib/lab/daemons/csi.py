@@ -1,7 +1,7 @@
 """Runs csi-controller and the CSI sidecars, under the ServiceAccount of their chart.
 
 The sidecars end when they lose the driver, as they do in a pod, where the kubelet
-starts them again; here whoever needs them does, with `start_sidecars`.
+starts them again; here their user does, with `start_sidecars`.
 """
 
 import pathlib
@@ -86,7 +86,7 @@ def start_driver(
 ) -> None:
     """Start csi-controller, unless it runs, and wait until it listens.
 
-    cluster: the mark of its volumes. extra: more of its command line.
+    cluster: the ownership metadata of its volumes. extra: more of its command line.
 
     Raises:
         LabError: it ended, or did not listen in time.
@@ -105,7 +105,7 @@ def start_driver(
 
 
 def arguments(name: str) -> tuple[str, ...]:
-    """Return what a sidecar is told besides where driver and API server are.
+    """Return the flags of a sidecar besides those of driver and API server.
 
     name: one of SIDECARS.
     """

@@ -17,7 +17,7 @@ _START_S = 120.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CsiNodeSettings:
-    """What csi-node is told of its machine.
+    """The settings of csi-node: those of its machine.
 
     dev, sys: roots of /dev and /sys. kubelet: its folder. metadata: URL of the
     metadata service. env: where the programs of file systems are found. registration:

@@ -81,13 +81,13 @@ class Daemon:
 
     def raised(self, series: str, label: str) -> frozenset[str]:
         """Return the values of a label for which a series is not 0."""
-        found = self.samples(series)
-        return frozenset(labels[label] for labels, value in found if value)
+        samples = self.samples(series)
+        return frozenset(labels[label] for labels, value in samples if value)
 
     def passes(self) -> int:
         """Count the steps that were taken, well or not."""
-        found = self.samples("mooring_reconcile_total")
-        mine = [n for labels, n in found if labels["controller"] == "discovery"]
+        samples = self.samples("mooring_reconcile_total")
+        mine = [n for labels, n in samples if labels["controller"] == "discovery"]
         return int(sum(mine))
 
     def log(self) -> str:
@@ -95,7 +95,7 @@ class Daemon:
         return (self.where.log / f"{self.name}.log").read_text()
 
     def errors(self) -> str:
-        """Return what its log says of failures, as it was before it became JSON."""
+        """Return the failures in its log, as it was before it became JSON."""
         lines = [line for line in self.log().splitlines() if line.startswith("{")]
         return "\n".join(json.loads(line).get("error", "") for line in lines)
 

@@ -21,13 +21,13 @@ def samples(text: str, series: str) -> tuple[tuple[Mapping[str, str], float], ..
 
 def total(text: str, series: str, **labels: str) -> float:
     """Add up the samples of a series that have these labels."""
-    found = samples(text, series)
-    return sum(value for its, value in found if labels.items() <= its.items())
+    matching = samples(text, series)
+    return sum(value for its, value in matching if labels.items() <= its.items())
 
 
 def by(text: str, series: str, label: str) -> Mapping[str, float]:
     """Add up the samples of a series by the values of one label."""
-    found: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for labels, value in samples(text, series):
-        found[labels[label]] += value  # type: ignore[assignment]  # floats count, too
-    return dict(found)
+        totals[labels[label]] += value  # type: ignore[assignment]  # floats count, too
+    return dict(totals)

@@ -59,7 +59,7 @@ class Cloud(Protocol):
         ...
 
     def add_floating_ip(self, server_id: str) -> str:
-        """Return the server a new floating IP and say which."""
+        """Assign a new floating IP to the server; return its address."""
         ...
 
     def remove_floating_ips(self, server_id: str) -> None:

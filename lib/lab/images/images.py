@@ -39,21 +39,21 @@ def build(
     Raises:
         LabError: the description is malformed, or something of it is missing.
     """
-    wanted = description.read(root, name)
-    programs.build(where, wanted.programs, shown)
-    files = {one: programs.path(where, one) for one in wanted.programs}
+    described = description.read(root, name)
+    programs.build(where, described.programs, shown)
+    files = {program: programs.path(where, program) for program in described.programs}
     reference = f"mooring/{name}:latest"
     with tempfile.TemporaryDirectory(prefix="mooring-image-") as scratch:
         tree = pathlib.Path(scratch) / "root"
         with shown.step(f"Collect the files of {name}"):
             tree.mkdir()
-            rootfs.build(tree, wanted, pex, files)
+            rootfs.build(tree, described, pex, files)
         with shown.step(f"Write the image {name}"):
             layer = pathlib.Path(scratch) / "layer.tar"
             oci_image.write_layer(tree, layer)
             part = output / f".{name}.tar.new"
             output.mkdir(parents=True, exist_ok=True)
-            oci_image.write(part, reference, layer, _config(wanted), architecture())
+            oci_image.write(part, reference, layer, _config(described), architecture())
             size = layer.stat().st_size
             shutil.move(part, output / f"{name}.tar")
     return Image(output / f"{name}.tar", reference, size)
@@ -64,11 +64,11 @@ def architecture() -> str:
     return ARCHITECTURES.get(platform.machine(), platform.machine())
 
 
-def _config(wanted: description.Description) -> dict[str, object]:
+def _config(described: description.Description) -> dict[str, object]:
     """Return how it is run. Source: OCI Image Format Specification 1.1, config."""
     return {
-        "User": f"{wanted.user}:{wanted.user}",
-        "Entrypoint": [f"/{rootfs.BIN}/{wanted.pex}"],
+        "User": f"{described.user}:{described.user}",
+        "Entrypoint": [f"/{rootfs.BIN}/{described.pex}"],
         "Env": [
             f"PATH=/{rootfs.BIN}",
             f"HOME=/{rootfs.SCRATCH}",

@@ -21,18 +21,18 @@ def needed(files: Iterable[pathlib.Path]) -> dict[str, pathlib.Path]:
     Raises:
         LabError: a library is missing here, too.
     """
-    found: dict[str, pathlib.Path] = {}
+    libraries: dict[str, pathlib.Path] = {}
     for file in files:
         for name, path in _of(file):
-            found[name or path] = pathlib.Path(path)
+            libraries[name or path] = pathlib.Path(path)
     folders = {
-        path.resolve().parent for name, path in found.items() if "libc.so" in name
+        path.resolve().parent for name, path in libraries.items() if "libc.so" in name
     }
     for folder in folders:
         for name in _BY_NAME:
             if (folder / name).exists():
-                found.setdefault(name, folder / name)
-    return found
+                libraries.setdefault(name, folder / name)
+    return libraries
 
 
 def _of(file: pathlib.Path) -> list[tuple[str, str]]:
@@ -41,15 +41,15 @@ def _of(file: pathlib.Path) -> list[tuple[str, str]]:
     )
     if "not found" in done.stdout:
         missing = [
-            one.strip() for one in done.stdout.splitlines() if "not found" in one
+            line.strip() for line in done.stdout.splitlines() if "not found" in line
         ]
         raise errors.LabError(f"{file}: {'; '.join(missing)}")
     return _LOADED.findall(done.stdout)
 
 
-def copy(found: dict[str, pathlib.Path], root: pathlib.Path) -> None:
-    """Put libraries where a linker without configuration looks for them."""
-    for name, path in found.items():
+def copy(libraries: dict[str, pathlib.Path], root: pathlib.Path) -> None:
+    """Put libraries where a linker without configuration finds them."""
+    for name, path in libraries.items():
         target = (
             root / name.lstrip("/") if name.startswith("/") else root / "lib" / name
         )

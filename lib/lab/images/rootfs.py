@@ -37,7 +37,7 @@ from {module} import {function}
 
 def build(
     root: pathlib.Path,
-    wanted: Description,
+    described: Description,
     pex: pathlib.Path,
     programs: Mapping[str, pathlib.Path],
 ) -> None:
@@ -52,8 +52,8 @@ def build(
     for name, file in programs.items():
         shutil.copyfile(file, root / BIN / name)
         (root / BIN / name).chmod(0o755)
-    _write_launcher(root, wanted)
-    _write_system(root, wanted)
+    _write_launcher(root, described)
+    _write_system(root, described)
     _compile(root)
     libraries.copy(libraries.needed(_binaries(root)), root)
 
@@ -87,21 +87,21 @@ def _unpack(root: pathlib.Path, pex: pathlib.Path) -> None:
         shutil.rmtree(venv, ignore_errors=True)
 
 
-def _write_launcher(root: pathlib.Path, wanted: Description) -> None:
-    module, _, function = wanted.main.partition(":")
-    launcher = root / BIN / wanted.pex
+def _write_launcher(root: pathlib.Path, described: Description) -> None:
+    module, _, function = described.main.partition(":")
+    launcher = root / BIN / described.pex
     launcher.write_text(
         _LAUNCHER.format(bin=BIN, python=PYTHON, module=module, function=function)
     )
     launcher.chmod(0o755)
 
 
-def _write_system(root: pathlib.Path, wanted: Description) -> None:
+def _write_system(root: pathlib.Path, described: Description) -> None:
     """Write what libraries read of a system: users, names, authorities."""
-    number = wanted.user
+    number = described.user
     files = {
-        "etc/passwd": f"{wanted.pex}:x:{number}:{number}::/{SCRATCH}:/nonexistent\n",
-        "etc/group": f"{wanted.pex}:x:{number}:\n",
+        "etc/passwd": f"{described.pex}:x:{number}:{number}::/{SCRATCH}:/nonexistent\n",
+        "etc/group": f"{described.pex}:x:{number}:\n",
         "etc/nsswitch.conf": _NSSWITCH,
         "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
     }
@@ -113,7 +113,7 @@ def _write_system(root: pathlib.Path, wanted: Description) -> None:
         "proc",
         "sys",
         "dev",
-        *(x.lstrip("/") for x in wanted.folders),
+        *(x.lstrip("/") for x in described.folders),
     ):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / SCRATCH).chmod(0o1777)

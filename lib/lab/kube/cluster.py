@@ -1,4 +1,4 @@
-"""The lab's own dealings with an API server, its own or somebody's."""
+"""Requests of the lab to an API server, its own or an existing one."""
 
 import base64
 import json
@@ -68,9 +68,9 @@ def node_paths(names: Collection[str]) -> tuple[str, ...]:
 def create_all(api: client.Api, manifests: str) -> tuple[str, ...]:
     """Create what a YAML text holds; give the paths of what was not there before.
 
-    What is there is left as it is: in an existing cluster it may be somebody's.
+    What is there is left as it is: in an existing cluster it may have another owner.
     """
-    made = []
+    created = []
     for document in yaml.safe_load_all(manifests):
         kind = _KINDS[document["kind"]]
         meta = document["metadata"]
@@ -79,8 +79,8 @@ def create_all(api: client.Api, manifests: str) -> tuple[str, ...]:
             api.create(kind, body, meta.get("namespace"), timeout_s=TIMEOUT_S)
         except kube_errors.AlreadyExists:
             continue
-        made.append(kind.path(meta.get("namespace"), meta["name"]))
-    return tuple(made)
+        created.append(kind.path(meta.get("namespace"), meta["name"]))
+    return tuple(created)
 
 
 def delete_paths(api: client.Api, paths: tuple[str, ...]) -> None:

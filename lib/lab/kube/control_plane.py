@@ -40,7 +40,7 @@ _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProgramStatus:
-    """How one program of the lab fares. pid: None when it does not run."""
+    """The state of one program of the lab. pid: None when it does not run."""
 
     program: str
     pid: int | None
@@ -106,19 +106,19 @@ def down(where: places.Places) -> None:
 
 
 def status(where: places.Places) -> tuple[ProgramStatus, ...]:
-    """Return how each program fares."""
+    """Return the state of each program."""
     ready = _ready(where)
-    found = {name: processes.find(where, name) for name in PROGRAMS}
+    processes_ = {name: processes.find(where, name) for name in PROGRAMS}
     return tuple(
         ProgramStatus(
             name, process.pid if process else None, bool(process) and ready[name]()
         )
-        for name, process in found.items()
+        for name, process in processes_.items()
     )
 
 
 def admin_kubeconfig(where: places.Places) -> pathlib.Path:
-    """Return the kubeconfig of somebody who may do everything; made by `up`."""
+    """Return the kubeconfig of a user with all permissions; made by `up`."""
     return kube_files.kubeconfig(where, "admin")
 
 

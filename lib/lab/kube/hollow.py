@@ -42,11 +42,11 @@ Running = Mapping[str, str]
 """Ids of the running servers, by name."""
 
 
-def running(names: Sequence[str], seen: Sequence[servers.Server]) -> Running:
+def running(names: Sequence[str], listed: Sequence[servers.Server]) -> Running:
     """Return those of the servers named that run."""
     return {
         server.name: server.id
-        for server in seen
+        for server in listed
         if server.name in names and server.status == servers.ACTIVE
     }
 
@@ -55,7 +55,7 @@ def decide(before: Running, now: Running) -> tuple[Register | Beat, ...]:
     """Return what the kubelets do in this tick.
 
     before, now: what ran at the last tick and at this one. A kubelet registers its
-    Node when its machine boots, and never again: a Node that somebody deletes stays
+    Node when its machine boots, and never again: a Node that a user deletes stays
     away until the machine was stopped and started, or another one took its name.
     """
     booted = [Register(name) for name in now if before.get(name) != now[name]]
@@ -84,7 +84,7 @@ def run(
 ) -> None:
     """Be the kubelets of the servers named, until `wait` says no.
 
-    wait: lets the time between two ticks pass; False ends. say: told of troubles,
+    wait: lets the time between two ticks pass; False ends. say: called with problems,
     which end nothing: the next tick tries again.
     """
     before: Running = {}
@@ -115,7 +115,7 @@ def _tick(
             say(f"{action}: {error}")
             if isinstance(action, Register):
                 unborn.add(action.name)
-    return {name: one for name, one in now.items() if name not in unborn}
+    return {name: server for name, server in now.items() if name not in unborn}
 
 
 def register(api: client.Api, name: str, now: datetime.datetime) -> bool:
@@ -194,8 +194,8 @@ def conditions(
     before: those the Node has; one that stays as it is keeps its transition time.
     """
     pressures = ("MemoryPressure", "DiskPressure", "PIDPressure")
-    wanted = [(kind, "False", f"KubeletHasNo{kind}") for kind in pressures]
-    wanted.append(("Ready", "True", "KubeletReady"))
+    conditions = [(kind, "False", f"KubeletHasNo{kind}") for kind in pressures]
+    conditions.append(("Ready", "True", "KubeletReady"))
     at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     since = {
         (row["type"], row["status"]): row.get("lastTransitionTime", at)
@@ -206,11 +206,11 @@ def conditions(
             "type": kind,
             "status": status,
             "reason": reason,
-            "message": "hollow kubelet of mooring lab",
+            "message": "simulated kubelet of mooring lab",
             "lastHeartbeatTime": at,
             "lastTransitionTime": since.get((kind, status), at),
         }
-        for kind, status, reason in wanted
+        for kind, status, reason in conditions
     ]
 
 

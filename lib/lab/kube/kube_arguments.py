@@ -1,7 +1,7 @@
 """The arguments of the control plane's programs. Pure.
 
 They differ from those of a production cluster where a lab gains by it: nothing leaves
-the loopback address, etcd does not wait for the disk, nobody elects a leader or limits
+the loopback address, etcd does not wait for the disk, nothing elects a leader or limits
 a client, and a Node whose kubelet has gone is found out in seconds.
 """
 

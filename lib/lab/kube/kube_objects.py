@@ -1,6 +1,6 @@
 """Objects of a cluster as plain JSON, for those who play user, kubelet or node plugin.
 
-What the product itself reads and writes is typed (lib/kube); here nobody knows which
+What the product itself reads and writes is typed (lib/kube); here it is not known which
 fields a test will want.
 """
 
@@ -82,7 +82,7 @@ class Objects:
     def delete(self, kind: Resource, name: str, grace_s: int | None = 0) -> None:
         """Delete an object; fine when there is none.
 
-        grace_s: seconds; 0: at once, None: the object's own.
+        grace_s: seconds; 0: immediately, None: the object's own.
         """
         space = self._space(kind)
         options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}

@@ -80,8 +80,8 @@ def up(where: places.Places, shown: progress.Progress, name: str = NODE) -> None
         )
     with shown.step(f"Start the node {name}") as step:
         tools = container_tools.ensure(where, os.environ, step)
-        wanted = [("kubelet", "kubelet"), ("kubelet", "kubelet-health")]
-        ports.require(where, wanted)
+        port_names = [("kubelet", "kubelet"), ("kubelet", "kubelet-health")]
+        ports.require(where, port_names)
         _make_folders(where)
         node_host.prepare(where, kubelet_files.kubelet_room(where))
         step.note("containerd")
@@ -168,7 +168,10 @@ def _node_ready(where: places.Places, name: str) -> bool:
     if code != http.client.OK:
         return False
     conditions = json.loads(body)["status"].get("conditions", ())
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for condition in conditions
+    )
 
 
 def _containerd_serves(where: places.Places) -> bool:
@@ -189,17 +192,17 @@ def _ctr(where: places.Places, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def status(where: places.Places) -> tuple[control_plane.ProgramStatus, ...]:
-    """Return how each program of the node fares."""
+    """Return the state of each program of the node."""
     ready = {
         "containerd": lambda: _containerd_serves(where),
         "kubelet": lambda: admin_api.serves(where, "kubelet-health", "/healthz"),
     }
-    found = {name: processes.find(where, name) for name in PROGRAMS}
+    processes_ = {name: processes.find(where, name) for name in PROGRAMS}
     return tuple(
         control_plane.ProgramStatus(
             name, process.pid if process else None, bool(process) and ready[name]()
         )
-        for name, process in found.items()
+        for name, process in processes_.items()
     )
 
 
@@ -239,10 +242,10 @@ def _kill_shims(socket: pathlib.Path) -> None:
 def _shims(socket: pathlib.Path) -> tuple[psutil.Process, ...]:
     """Return the shims that belong to the containerd at `socket`."""
     name = "containerd-shim-runc-v2"
-    found = psutil.process_iter(["cmdline"])
+    running = psutil.process_iter(["cmdline"])
     return tuple(
         process
-        for process in found
+        for process in running
         if (words := process.info["cmdline"] or [""])
         and pathlib.Path(words[0]).name == name
         and str(socket) in words

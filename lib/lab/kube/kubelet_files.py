@@ -38,7 +38,7 @@ def pod_network(where: places.Places) -> str:
 def containerd(where: places.Places, tools: container_tools.Tools) -> str:
     """Return containerd's configuration, as TOML.
 
-    Without CAP_SYS_RESOURCE nobody may lower an OOM score, hence the restriction.
+    Without CAP_SYS_RESOURCE no process may lower an OOM score, hence the restriction.
 
     Source: containerd 2.x, configuration version 3.
     """

@@ -95,8 +95,8 @@ def unavailable(env: Mapping[str, str]) -> str | None:
     kinds = pathlib.Path("/proc/filesystems").read_text().split()
     if "overlay" not in kinds and not _loads("overlay"):
         return "a node needs the overlay file system, which this kernel does not have"
-    found = hierarchies(_mountinfo())
-    if not found or not all(os.access(one, os.W_OK) for one in found):
+    mounted = hierarchies(_mountinfo())
+    if not mounted or not all(os.access(hierarchy, os.W_OK) for hierarchy in mounted):
         return "a node needs cgroups that it may write, and here are none"
     return None
 

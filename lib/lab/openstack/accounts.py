@@ -1,4 +1,4 @@
-"""Who may use the lab's cloud, and the files in which clients find that."""
+"""The users of the lab's cloud, and the files in which clients find that."""
 
 import dataclasses
 import pathlib

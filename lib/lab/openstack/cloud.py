@@ -54,18 +54,18 @@ def project(where: places.Places, name: str) -> accounts.Account:
     account = accounts.own(name)
     with sentences(), contextlib.closing(connect(where, accounts.ADMIN)) as admin:
         identity = identity_of(admin)
-        made = identity.find_project(name) or identity.create_project(
+        project = identity.find_project(name) or identity.create_project(
             name=name, domain_id="default"
         )
         user = identity.find_user(name) or identity.create_user(
             name=name,
             password=layout.PASSWORD,
             domain_id="default",
-            default_project_id=made.id,
+            default_project_id=project.id,
         )
         roles = {role.name: role for role in identity.roles()}
         for role in ROLES:
-            identity.assign_project_role_to_user(made, user, roles[role])
+            identity.assign_project_role_to_user(project, user, roles[role])
     return account
 
 

@@ -93,8 +93,10 @@ class OpenStackGrounds:
         Source: openstacksdk, "Configuring OpenStack SDK Applications".
         """
         file, name = _described(where, existing)
-        found = {"OS_CLOUD": name}
-        return found if file is None else {**found, named.FILE_VARIABLE: str(file)}
+        variables = {"OS_CLOUD": name}
+        return (
+            variables if file is None else {**variables, named.FILE_VARIABLE: str(file)}
+        )
 
     def described(
         self, where: places.Places, existing: grounds.Existing

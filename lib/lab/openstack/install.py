@@ -121,7 +121,7 @@ def _python_name() -> str:
 
 @contextlib.contextmanager
 def _alone(install: Install, shown: progress.Progress) -> Iterator[None]:
-    """Wait until nobody else builds this folder, and keep others waiting."""
+    """Wait until no other process builds this folder, and keep others waiting."""
     with (install.folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,13 +180,13 @@ def _interpreter(env: Mapping[str, str], step: progress.ProgressStep) -> pathlib
     Raises:
         LabError: there is none.
     """
-    step.note("looking for Python")
+    step.note("searching Python")
     name = _python_name()
     candidates = [os.path.realpath(sys.executable)]
-    if found := shutil.which(name, path=env.get("PATH")):
-        candidates.append(found)
-    wanted = tuple(sys.version_info[:2])
-    check = f"import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != {wanted})"
+    if path := shutil.which(name, path=env.get("PATH")):
+        candidates.append(path)
+    version = tuple(sys.version_info[:2])
+    check = f"import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != {version})"
     for candidate in candidates:
         with contextlib.suppress(errors.LabError):
             commands.run([candidate, "-c", check], failure="", env=env)
@@ -215,12 +215,12 @@ def _uv(
         " (proxy, PIP_INDEX_URL)?"
     )
     commands.run([python, "-m", "venv", "--clear", folder], failure=failure, env=env)
-    wanted = folder / resources.UV
-    wanted.write_text(lock)
+    lock_file = folder / resources.UV
+    lock_file.write_text(lock)
     commands.run(
         [
             *(folder / "bin" / "python", "-m", "pip", "install", "--quiet"),
-            *("--require-hashes", "--requirement", wanted),
+            *("--require-hashes", "--requirement", lock_file),
         ],
         failure=failure,
         env=env,
@@ -252,7 +252,7 @@ def _uv_environment(uv: pathlib.Path, env: Mapping[str, str]) -> dict[str, str]:
 def index_url(listing: list[str]) -> str:
     """Find the package index in what `pip config list` printed; empty for none."""
     for line in reversed(listing):
-        found = re.fullmatch(r"(?:global|install|:env:)\.index-url='(.+)'", line)
-        if found:
-            return found[1]
+        match = re.fullmatch(r"(?:global|install|:env:)\.index-url='(.+)'", line)
+        if match:
+            return match[1]
     return ""

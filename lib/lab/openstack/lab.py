@@ -1,7 +1,7 @@
 """Starts and stops the lab's OpenStack.
 
 Rules: every call may be repeated at any moment, and goes on where the last one
-stopped; a running service is left alone; a mark in the data, written last, says that
+stopped; a running service is not changed; a file in the data, written last, says that
 it is seeded; what has started stays when a start fails, so that its log can be read.
 """
 
@@ -88,15 +88,15 @@ def up(
             f" {', '.join(SERVICES)}"
         )
     home = layout.Layout(where, install.build(where, shown))
-    wanted = [name for name in SERVICES if name in services]
+    ordered = [name for name in SERVICES if name in services]
     with _alone(home, shown):
         room.require(home.root, ROOM_BYTES, "OpenStack's data")
         mark = _mark(home) or _seeded(home, shown)
         _check(home, mark)
-        _require(home, [layout.DATABASE, *wanted])
+        _require(home, [layout.DATABASE, *ordered])
         with shown.step("Start OpenStack") as step:
             _database(home, step)
-            _start(home, wanted, step)
+            _start(home, ordered, step)
         accounts.clouds_file(where)
 
 
@@ -136,7 +136,7 @@ def _status(where: places.Places, name: str) -> ServiceStatus:
 
 @contextlib.contextmanager
 def _alone(home: layout.Layout, shown: progress.Progress) -> Iterator[None]:
-    """Wait until nobody else starts this lab's OpenStack."""
+    """Wait until no other process starts this lab's OpenStack."""
     home.root.mkdir(parents=True, exist_ok=True)
     with (home.root / "lock").open("w") as lock:
         try:
@@ -197,14 +197,14 @@ def _restored(home: layout.Layout, shown: progress.Progress) -> _Mark:
         database.stop(home)
         _require(home, [layout.DATABASE])
         snapshot.restore(home)
-        made = _mark(home, snapshot.RESTORED)
-        if made is None:
+        created = _mark(home, snapshot.RESTORED)
+        if created is None:
             raise errors.LabError(f"{home.data} is not what was unpacked there")
         _database(home, step)
-        old = layout.ports(dataclasses.replace(home.where, port_base=made.port_base))
+        old = layout.ports(dataclasses.replace(home.where, port_base=created.port_base))
         images = home.data / "glance" / "images"
         database.run(home, readdress.statements(old, layout.ports(home.where), images))
-        return _keep_mark(home, made.install)
+        return _keep_mark(home, created.install)
 
 
 def _keep_mark(home: layout.Layout, install_key: str) -> _Mark:
@@ -272,7 +272,7 @@ def _write_files(home: layout.Layout) -> None:
 def _start(
     home: layout.Layout, services: Sequence[str], step: progress.ProgressStep
 ) -> None:
-    """Start services at once, then wait for each."""
+    """Start services in parallel, then wait for each."""
     _write_files(home)
     hosts = [word for host in layout.COMPUTE_HOSTS for word in ("--compute-host", host)]
     for name in services:

@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def etc(self) -> pathlib.Path:
-        """Configuration files, written anew at every start."""
+        """Configuration files, written at every start."""
         return self.root / "etc"
 
     @property

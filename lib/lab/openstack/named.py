@@ -1,4 +1,4 @@
-"""A cloud that clouds.yaml describes: the lab's own, or somebody's."""
+"""A cloud that clouds.yaml describes: the lab's own, or an existing one."""
 
 import os
 import pathlib
@@ -16,10 +16,10 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def connect(clouds_file: pathlib.Path | None, name: str) -> tenant.Tenant:
-    """Log in to the cloud `name` of a clouds.yaml; of the usual one when None.
+    """Authenticate to the cloud `name` of a clouds.yaml; of the usual one when None.
 
     Raises:
-        LabError: there is no such cloud, or it does not let us in.
+        LabError: there is no such cloud, or it rejects the credentials.
     """
     with cloud.sentences():
         files = None if clouds_file is None else [str(clouds_file)]

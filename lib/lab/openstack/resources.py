@@ -34,11 +34,11 @@ def read(name: str) -> str:
 
 def names(folder: str) -> tuple[str, ...]:
     """Return the files of a folder of this package, without its BUILD file."""
-    found = _root().joinpath(folder).iterdir()
+    entries = _root().joinpath(folder).iterdir()
     return tuple(
         sorted(
             f"{folder}/{file.name}"
-            for file in found
+            for file in entries
             if file.is_file() and file.name != "BUILD"
         )
     )
@@ -61,7 +61,7 @@ def seed_digest() -> str:
 def unpack_guest(folder: pathlib.Path) -> None:
     """Write the files that run with the lab's own Python to `folder`.
 
-    Entry points are looked for in `*.dist-info` folders on the module path, so that
+    Entry points are searched in `*.dist-info` folders on the module path, so that
     folder is made by hand; nothing is installed for it.
     """
     folder.mkdir(parents=True, exist_ok=True)

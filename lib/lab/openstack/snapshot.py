@@ -20,9 +20,9 @@ from lib.lab.openstack import layout, resources
 from lib.lab.run import progress
 
 RESTORED = "restored.json"
-"""The mark of the lab that made the snapshot, in data that has just been restored."""
+"""Name of the file of the lab that made the snapshot, in data just restored."""
 SEEDED = "seeded.json"
-"""The mark of data that can be used."""
+"""Name of the file that shows that data can be used."""
 
 _FORMAT = "2"
 _KEPT = 3

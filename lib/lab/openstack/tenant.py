@@ -1,4 +1,4 @@
-"""What a user of a project does in the lab's cloud, or in somebody's: `servers.Cloud`.
+"""A user of a project in the lab's cloud, or an existing one: `servers.Cloud`.
 
 Lists are read raw: the SDK's own resources take a second per thousand servers.
 """
@@ -55,14 +55,14 @@ def parse(body: bytes) -> tuple[servers.Server, ...]:
     page = msgspec.json.decode(body, type=_Servers)
     return tuple(
         servers.Server(
-            id=one.id,
-            name=one.name,
-            status=one.status,
-            zone=one.zone or "",
-            flavor=one.flavor.original_name,
-            addresses=tuple(a.addr for each in one.addresses.values() for a in each),
+            id=server.id,
+            name=server.name,
+            status=server.status,
+            zone=server.zone or "",
+            flavor=server.flavor.original_name,
+            addresses=tuple(a.addr for each in server.addresses.values() for a in each),
         )
-        for one in page.servers
+        for server in page.servers
     )
 
 
@@ -74,7 +74,7 @@ class Tenant:
 
     def items(self) -> tuple[servers.Server, ...]:
         """See `servers.Cloud.items`."""
-        found: list[servers.Server] = []
+        listed: list[servers.Server] = []
         marker: dict[str, str] = {}
         while True:
             with cloud.sentences():
@@ -85,10 +85,10 @@ class Tenant:
                 )
                 openstack.exceptions.raise_from_response(answer)
             page = parse(answer.content)
-            found += page
+            listed += page
             # A cloud may give shorter pages than asked for; the last one is empty.
             if not page or b"servers_links" not in answer.content:
-                return tuple(found)
+                return tuple(listed)
             marker = {"marker": page[-1].id}
 
     def boot(self, name: str, kind: servers.Kind) -> servers.Server:
@@ -114,14 +114,14 @@ class Tenant:
 
         kind: in the lab's own cloud None makes the smallest ones on `lab-net`.
         """
-        there = {server.name: server for server in self.items()}
-        missing = [name for name in names if name not in there]
+        existing = {server.name: server for server in self.items()}
+        missing = [name for name in names if name not in existing]
         if missing:
             resolved = self._resolve(kind or servers.Kind())
             with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-                made = pool.map(lambda name: self._create(name, resolved), missing)
-                there.update((server.name, server) for server in made)
-        ids = {there[name].id for name in names}
+                created = pool.map(lambda name: self._create(name, resolved), missing)
+                existing.update((server.name, server) for server in created)
+        ids = {existing[name].id for name in names}
         running = self.wait(ids, servers.ACTIVE, timeout_s)
         return {server.name: server for server in running}
 
@@ -135,11 +135,11 @@ class Tenant:
         """
         end = time.monotonic() + timeout_s
         while True:
-            seen = tuple(server for server in self.items() if server.id in ids)
-            states = {server.name: server.status for server in seen}
-            if len(seen) == len(ids) and set(states.values()) <= {status}:
-                return seen
-            if servers.ERROR in states.values() or len(seen) < len(ids):
+            observed = tuple(server for server in self.items() if server.id in ids)
+            states = {server.name: server.status for server in observed}
+            if len(observed) == len(ids) and set(states.values()) <= {status}:
+                return observed
+            if servers.ERROR in states.values() or len(observed) < len(ids):
                 raise errors.LabError(f"servers failed or went away: {states}")
             if time.monotonic() > end:
                 raise errors.LabError(
@@ -181,8 +181,10 @@ class Tenant:
                     "the server has no port, or the cloud has no external network:"
                     " it can have no floating IP"
                 )
-            made = network.create_ip(floating_network_id=outside.id, port_id=port.id)
-            return str(made.floating_ip_address)
+            floating_ip = network.create_ip(
+                floating_network_id=outside.id, port_id=port.id
+            )
+            return str(floating_ip.floating_ip_address)
 
     def remove_floating_ips(self, server_id: str) -> None:
         """See `servers.Cloud.remove_floating_ips`."""
@@ -242,7 +244,7 @@ class Tenant:
         pool = {"name": name, "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}
         with cloud.sentences():
             inside = network.find_network(NETWORK, ignore_missing=False)
-            made = self.connection.load_balancer.create_load_balancer(
+            balancer = self.connection.load_balancer.create_load_balancer(
                 name=name,
                 tags=list(tags),
                 vip_subnet_id=inside.subnet_ids[0],
@@ -256,7 +258,7 @@ class Tenant:
                     for port in ports
                 ],
             )
-            return str(made.id)
+            return str(balancer.id)
 
     def clear(self, timeout_s: float = 120) -> None:
         """Delete the project's servers, floating IPs, routers and networks."""
@@ -279,13 +281,13 @@ class Tenant:
 
     def _create(self, name: str, resolved: servers.Kind) -> servers.Server:
         with cloud.sentences():
-            made = self.connection.compute.create_server(
+            server = self.connection.compute.create_server(
                 name=name,
                 flavor_id=resolved.flavor,
                 image_id=resolved.image,
                 networks=[{"uuid": resolved.network}],
             )
-        return servers.Server(id=str(made.id), name=name, status="BUILD")
+        return servers.Server(id=str(server.id), name=name, status="BUILD")
 
     def _resolve(self, kind: servers.Kind) -> servers.Kind:
         """Put ids in the place of names, and of what was left open."""
@@ -301,37 +303,40 @@ class Tenant:
         images = cloud.images_of(self.connection)
         if name:
             return images.find_image(name, ignore_missing=False)
-        active = [one for one in images.images() if one.status == "active"]
+        active = [image_ for image_ in images.images() if image_.status == "active"]
         if not active:
             raise errors.LabError("the cloud has no image to boot from")
-        return min(active, key=lambda one: (one.min_disk or 0, one.size or 0))
+        return min(active, key=lambda image_: (image_.min_disk or 0, image_.size or 0))
 
-    def _flavor(self, name: str, wanted: image.Image) -> str:
+    def _flavor(self, name: str, image_: image.Image) -> str:
         compute = self.connection.compute
         if name:
             return str(compute.find_flavor(name, ignore_missing=False).id)
         # Nova lets only volumes be booted with a flavor that has no disk (policy
         # os_compute_api:servers:create:zero_disk_flavor).
         fitting = [
-            one
-            for one in compute.flavors()
-            if one.disk >= max(wanted.min_disk or 0, 1)
-            and one.ram >= (wanted.min_ram or 0)
+            flavor
+            for flavor in compute.flavors()
+            if flavor.disk >= max(image_.min_disk or 0, 1)
+            and flavor.ram >= (image_.min_ram or 0)
         ]
         if not fitting:
             raise errors.LabError("no flavor is large enough for the image")
-        smallest = min(fitting, key=lambda one: (one.ram, one.vcpus, one.disk))
+        smallest = min(
+            fitting, key=lambda flavor: (flavor.ram, flavor.vcpus, flavor.disk)
+        )
         return str(smallest.id)
 
     def _network(self, name: str) -> str:
         network = self.connection.network
         if name:
             return str(network.find_network(name, ignore_missing=False).id)
-        inside = {one.name: one for one in network.networks(is_router_external=False)}
+        inside = {
+            network_.name: network_
+            for network_ in network.networks(is_router_external=False)
+        }
         if NETWORK in inside:
             return str(inside[NETWORK].id)
         if len(inside) != 1:
-            raise errors.LabError(
-                f"say which network the servers shall have: there are {sorted(inside)}"
-            )
+            raise errors.LabError(f"network: not set: must be one of {sorted(inside)}")
         return str(next(iter(inside.values())).id)

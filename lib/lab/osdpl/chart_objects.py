@@ -48,7 +48,7 @@ _MORE_RULES: Mapping[str, Sequence[Json]] = {
         ],
     ),
 }
-"""What else the Role of an account grants: whoever installs the chart must hold it."""
+"""What else the Role of an account grants: the installing user must hold it."""
 _DEFAULT = "-default"
 """End of the name of a DaemonSet whose values can be overridden on nodes."""
 _NODE_RULES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]

@@ -34,7 +34,7 @@ def _agent(
 
 
 def _absent_agent(name: str, label: str, images: tuple[str, ...]) -> Workload:
-    """Return an agent that is on by default and not wanted with Open vSwitch."""
+    """Return an agent that is on by default and not used with Open vSwitch."""
     return Workload(
         kind=WorkloadKind.DAEMON_SET,
         name=f"neutron-{name}-agent-default",

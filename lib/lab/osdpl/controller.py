@@ -63,8 +63,12 @@ def install(where: places.Places) -> None:
         LabError: kubectl or the API server did not accept them.
     """
     documents = chart_objects(where, "webhook.enabled=false")
-    crds = [one for one in documents if one["kind"] == "CustomResourceDefinition"]
-    others = [one for one in documents if one not in crds]
+    crds = [
+        document
+        for document in documents
+        if document["kind"] == "CustomResourceDefinition"
+    ]
+    others = [document for document in documents if document not in crds]
     for group in (crds, others):
         control_plane.apply_manifests(where, yaml.safe_dump_all(group))
     admin = control_plane.admin_kubeconfig(where)
@@ -82,12 +86,14 @@ def install_webhook(where: places.Places, *sets: str) -> None:
         LabError: kubectl or the API server did not accept it.
     """
     kind = resources.VALIDATING_WEBHOOKS.kind
-    (found,) = (one for one in chart_objects(where, *sets) if one["kind"] == kind)
-    for webhook in found["webhooks"]:
+    (matching,) = (
+        document for document in chart_objects(where, *sets) if document["kind"] == kind
+    )
+    for webhook in matching["webhooks"]:
         service = webhook["clientConfig"].pop("service")
         port = where.port(WEBHOOK)
         webhook["clientConfig"]["url"] = f"https://127.0.0.1:{port}{service['path']}"
-    control_plane.apply_manifests(where, yaml.safe_dump(found))
+    control_plane.apply_manifests(where, yaml.safe_dump(matching))
 
 
 def refused_change(api: client.Api) -> str:

@@ -185,39 +185,41 @@ def _json_list(text: str) -> list[dict[str, Any]]:
     return list(json.loads(text)) if text else []
 
 
-def unmet(pod: Pod, seen: Snapshot) -> tuple[str, ...]:
+def unmet(pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:
     """Return what a pod still waits for, one short text each."""
     needs = dependencies(pod)
     missing = [
         f"Service {_name(key)}"
         for key in needs.services
-        if key not in seen.ready_services
+        if key not in snapshot.ready_services
     ]
     for key in needs.jobs:
-        job = seen.jobs.get(key)
+        job = snapshot.jobs.get(key)
         if job is None or not job.status.succeeded:
             missing.append(f"Job {_name(key)}")
     for labels in needs.job_labels:
         matching = [
-            job for job in seen.jobs.values() if _matches(labels, job.metadata.labels)
+            job
+            for job in snapshot.jobs.values()
+            if _matches(labels, job.metadata.labels)
         ]
         if not matching or not all(job.status.succeeded for job in matching):
             missing.append(f"Job {_selector(labels)}")
     missing += [
         f"Pod {_selector(need.labels)}"
         for need in needs.pods
-        if not _is_met(need, pod, seen)
+        if not _is_met(need, pod, snapshot)
     ]
     return tuple(missing)
 
 
-def _is_met(need: PodNeed, waiting: Pod, seen: Snapshot) -> bool:
+def _is_met(need: PodNeed, waiting: Pod, snapshot: Snapshot) -> bool:
     return any(
         pod.is_ready
         and pod.metadata.deletion_timestamp is None
         and _matches(need.labels, pod.metadata.labels)
         and (not need.same_node or pod.spec.node_name == waiting.spec.node_name)
-        for pod in seen.pods.values()
+        for pod in snapshot.pods.values()
     )
 
 

@@ -142,7 +142,7 @@ def _listed(
 
 
 def act(api: client.Api, action: Action, now: datetime.datetime) -> None:
-    """Carry an action out; an object that has gone meanwhile is no failure.
+    """Carry an action out; an object deleted in the meantime is no failure.
 
     Raises:
         KubeError: the API server refused or did not answer.

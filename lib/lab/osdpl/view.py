@@ -172,7 +172,7 @@ def _row(
         chart=f"{release.get('chart', '')} {release.get('version', '')}".strip(),
         revision=revision.number if revision else 0,
         state=str(revision.status) if revision else "",
-        workloads=tuple(one for one in workloads if one.release == name),
+        workloads=tuple(workload for workload in workloads if workload.release == name),
         waiting_for=waiting if isinstance(waiting, str) else ", ".join(waiting),
     )
 

@@ -17,7 +17,9 @@ class Footing:
     def halt(self) -> None:
         """End whatever was begun since; in a hurry, and as often as it takes."""
         offspring.end(self.children)
-        new = [one for one in processes.names(self.where) if one not in self.programs]
+        new = [
+            name for name in processes.names(self.where) if name not in self.programs
+        ]
         processes.stop(self.where, new, patience_s=2)
 
 

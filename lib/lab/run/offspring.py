@@ -35,14 +35,14 @@ def alive(process: psutil.Process) -> bool:
 
 def end(but: Known, patience_s: float = 2, poll_s: float = 0.05) -> None:
     """End all descendants except `but`; what lives after `patience_s` is killed."""
-    found = [process for process in seen() - but if alive(process)]
-    for process in found:
+    children = [process for process in seen() - but if alive(process)]
+    for process in children:
         with contextlib.suppress(psutil.Error):
             process.terminate()
     until = time.monotonic() + patience_s
-    while time.monotonic() < until and any(alive(process) for process in found):
+    while time.monotonic() < until and any(alive(process) for process in children):
         time.sleep(poll_s)
-    for process in found:
+    for process in children:
         if alive(process):
             with contextlib.suppress(psutil.Error):
                 process.kill()

@@ -1,4 +1,4 @@
-"""Says whether the lab's ports are free, and who holds those that are not."""
+"""Whether the lab's ports are free, and the programs that use those which are not."""
 
 import contextlib
 import socket
@@ -32,21 +32,21 @@ def holder(port: int) -> str:
             if at and at.port == port and connection.pid is not None:
                 name = psutil.Process(connection.pid).name()
                 return f"{name} (pid {connection.pid})"
-    return "a program we may not look at"
+    return "a program that may not be read"
 
 
-def require(where: places.Places, wanted: Iterable[tuple[str, str]]) -> None:
+def require(where: places.Places, required: Iterable[tuple[str, str]]) -> None:
     """Make sure that programs which do not run yet will find their ports free.
 
-    wanted: pairs of a program and the name of one port it listens on.
+    required: pairs of a program and the name of one port it listens on.
 
     Raises:
-        LabError: one is taken; names every such port and who holds it.
+        LabError: one is taken; names every such port and the program that uses it.
     """
     taken = [
         f"port {where.port(name)}, meant for {program}, is held by"
         f" {holder(where.port(name))}"
-        for program, name in wanted
+        for program, name in required
         if processes.find(where, program) is None and not free(where.port(name))
     ]
     if taken:

@@ -92,10 +92,12 @@ def start(
     part.replace(_pid_file(where, name))
 
 
-def stop(where: places.Places, wanted: Sequence[str], patience_s: float = 10) -> None:
-    """End the programs named, all at once; those still alive in the end are killed."""
-    found = {name: find(where, name) for name in wanted}
-    running = [process for process in found.values() if process is not None]
+def stop(
+    where: places.Places, program_names: Sequence[str], patience_s: float = 10
+) -> None:
+    """End the programs named, in parallel; those alive in the end are killed."""
+    known = {name: find(where, name) for name in program_names}
+    running = [process for process in known.values() if process is not None]
     for process in running:
         with contextlib.suppress(psutil.Error):
             process.send_signal(signal.SIGTERM)
@@ -105,23 +107,23 @@ def stop(where: places.Places, wanted: Sequence[str], patience_s: float = 10) ->
         with contextlib.suppress(psutil.Error):
             process.kill()
     _wait_gone(stubborn, 5)
-    for name in wanted:
+    for name in program_names:
         _pid_file(where, name).unlink(missing_ok=True)
 
 
 def _wait_gone(
-    wanted: Sequence[psutil.Process], timeout_s: float
+    ending: Sequence[psutil.Process], timeout_s: float
 ) -> Sequence[psutil.Process]:
     """Wait until programs have ended; give those that have not.
 
     A zombie has ended: where process 1 does not reap, it stays one for long.
     """
     end = time.monotonic() + timeout_s
-    while left := [process for process in wanted if offspring.alive(process)]:
+    while left := [process for process in ending if offspring.alive(process)]:
         if time.monotonic() > end:
             return left
         time.sleep(POLL_S)
-    for process in wanted:
+    for process in ending:
         with contextlib.suppress(psutil.Error):
             process.wait(0)  # one that is our own child is a zombie no more
     return ()
@@ -138,10 +140,10 @@ def tail(where: places.Places, name: str, lines: int = 5) -> str:
 def wait_for(
     where: places.Places, name: str, ready: Callable[[], bool], timeout_s: float
 ) -> None:
-    """Wait until `ready` says so.
+    """Wait until `ready` returns True.
 
     Raises:
-        LabError: the program died, or was not ready in time.
+        LabError: the program exited, or was not ready in time.
     """
     end = time.monotonic() + timeout_s
     while not ready():

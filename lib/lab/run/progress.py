@@ -24,7 +24,7 @@ class ProgressStep(Protocol):
 
 
 class Progress(Protocol):
-    """Where steps are shown. Safe to use from several threads at once."""
+    """Where steps are shown. Safe to use from several threads."""
 
     def step(self, what: str) -> contextlib.AbstractContextManager[ProgressStep]:
         """Show `what` until the block ends, then its time and whether it failed."""

@@ -16,7 +16,7 @@ def require(folder: pathlib.Path, needed_bytes: int, what: str) -> None:
     Raises:
         LabError: it has not.
     """
-    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    existing = next(above for above in (folder, *folder.parents) if above.exists())
     free = shutil.disk_usage(existing).free
     if free < needed_bytes:
         raise errors.LabError(

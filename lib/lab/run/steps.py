@@ -44,7 +44,7 @@ def run(
 ) -> None:
     """Run all steps; raise the first error after the others have ended.
 
-    interrupt: ends what the steps under way wait for; called again and again until
+    interrupt: ends what the steps under way wait for; called repeatedly until
     they have ended, or until `patience_s` is over. Ctrl-C is such an error too.
     """
     ended: queue.SimpleQueue[tuple[str, BaseException | None]] = queue.SimpleQueue()

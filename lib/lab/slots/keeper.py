@@ -1,8 +1,8 @@
-"""Ends the lab of a test slot that nobody uses any more, however its user ended.
+"""Ends the lab of a test slot that no process uses any more, however its user ended.
 
 Two of these watch over each slot, and each starts the other again when that was
 killed. Rules: everything is decided while the slot's lock is held. A user that ended
-without giving the lab back leaves its lease: then the lab ends at once; otherwise a
+without giving the lab back leaves its lease: then the lab ends immediately; otherwise a
 minute after its last use. A user whose Pants has gone is killed. What belongs to a slot
 is known by a variable in its environment, by pid files, and by descent from those.
 
@@ -44,7 +44,7 @@ Stat = tuple[int, int, float, str]
 
 
 def stat(pid: int) -> Stat | None:
-    """Return what the kernel says of a process; None when there is none.
+    """Return the facts of the kernel about a process; None when there is none.
 
     Source: proc_pid_stat(5).
     """
@@ -63,7 +63,7 @@ def is_alive(pid: int, started: float) -> bool:
 
 
 def hold(file: pathlib.Path) -> int | None:
-    """Lock a file; None when somebody else has."""
+    """Lock a file; None when another process has."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +77,9 @@ def _processes() -> dict[int, Stat]:
     """Return every process but zombies."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     known = {pid: stat(pid) for pid in pids}
-    return {pid: one for pid, one in known.items() if one and one[3] not in "ZX"}
+    return {
+        pid: facts for pid, facts in known.items() if facts and facts[3] not in "ZX"
+    }
 
 
 def _own_line() -> set[int]:
@@ -100,7 +102,7 @@ def _marked(folder: pathlib.Path, pid: int) -> bool:
 
 def _recorded(folder: pathlib.Path) -> dict[int, float]:
     """Return pid and start of every program that has a pid file below a folder."""
-    found: dict[int, float] = {}
+    recorded: dict[int, float] = {}
     for place in (folder / LAB, folder / RUNS):
         # Unlike rglob it passes over folders that go away meanwhile.
         for parent, _, names in os.walk(place):
@@ -109,34 +111,34 @@ def _recorded(folder: pathlib.Path) -> dict[int, float]:
             for file in [pathlib.Path(parent, name) for name in names]:
                 with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                     mark = json.loads(file.read_text())
-                    found[int(mark["pid"])] = float(mark["started"])
-    return found
+                    recorded[int(mark["pid"])] = float(mark["started"])
+    return recorded
 
 
 def belonging(folder: pathlib.Path) -> set[int]:
     """Return the processes that belong to a slot; not this one, nor those above it."""
     known, recorded, never = _processes(), _recorded(folder), _own_line()
-    found = {
+    belonging_ = {
         pid
-        for pid, one in known.items()
-        if pid not in never and (recorded.get(pid) == one[2] or _marked(folder, pid))
+        for pid, facts in known.items()
+        if pid not in never and (recorded.get(pid) == facts[2] or _marked(folder, pid))
     }
     while True:
         more = {
             pid
             for pid, (parent, session, _, _) in known.items()
-            if parent in found or session in found
+            if parent in belonging_ or session in belonging_
         }
-        if more - never <= found:
-            return found
-        found |= more - never
+        if more - never <= belonging_:
+            return belonging_
+        belonging_ |= more - never
 
 
 def end(folder: pathlib.Path) -> tuple[int, ...]:
     """Kill everything that belongs to a slot; unmount and remove its data.
 
     The caller holds the slot's lock. Its data is made again from a snapshot, so that
-    nobody needs to end well. Returns the processes that could not be ended.
+    no process needs to end well. Returns the processes that could not be ended.
     """
     until = time.monotonic() + _KILL_S
     while (left := belonging(folder)) and time.monotonic() < until:
@@ -157,7 +159,9 @@ def mounts(folder: pathlib.Path) -> tuple[str, ...]:
     """Return the mount points below a folder, the innermost first."""
     lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
     points = [line.split(" ")[4].replace("\\040", " ") for line in lines]
-    inside = [one for one in points if pathlib.PurePath(one).is_relative_to(folder)]
+    inside = [
+        point for point in points if pathlib.PurePath(point).is_relative_to(folder)
+    ]
     return tuple(sorted(inside, reverse=True))
 
 
@@ -226,7 +230,7 @@ def start(
     """Start one of the two keepers of a slot, unless it runs.
 
     It runs from `keeper.py` in the slot's folder. linger_s: how long an unused lab
-    stays up. tick_s: between two looks.
+    stays up. tick_s: between two checks.
     """
     lock = hold(folder / f"keeper-{role}.lock")
     if lock is None:
@@ -246,7 +250,7 @@ def start(
 
 
 def _end_abandoned(folder: pathlib.Path) -> None:
-    """Kill a user whose Pants has gone: nobody reads its results."""
+    """Kill a user whose Pants has ended: its results are not read."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         lease = json.loads((folder / LEASE).read_text())
         above = lease["above"]

@@ -1,7 +1,7 @@
 """The use of a test slot by one process, and what outlives it.
 
 A test process holds a slot from its first use to its end. What it kept running stays up
-for the next process of that slot; `keeper.py` ends it a minute later, or at once when
+for the next process of that slot; `keeper.py` ends it a minute later, immediately if
 the process was killed. Rules: a process that was killed, or that marked its lab as
 damaged, leaves nothing to reuse.
 """
@@ -59,7 +59,7 @@ def held(
     linger_s, tick_s: see `keeper.start`.
 
     Raises:
-        LabError: programs of somebody else hold the ports, or there is no room.
+        LabError: other programs hold the ports, or there is no room.
     """
     with _slot(shown) as slot, _environment({keeper.MARK: str(slot.folder)}):
         lab = slot.folder / keeper.LAB
@@ -89,10 +89,10 @@ def _slot(shown: progress.Progress) -> Iterator[slots.Slot]:
 
 
 def require_ports(slot: slots.Slot) -> None:
-    """Check that nobody else uses the ports of a slot in which nothing of ours runs.
+    """Check that no other process uses the ports of a slot without programs of ours.
 
     Raises:
-        LabError: somebody does.
+        LabError: another process does.
     """
     if (slot.folder / keeper.USED).exists():
         return
@@ -114,7 +114,7 @@ def reset(folder: pathlib.Path) -> None:
 
 
 def mark_damaged(where: places.Places, reason: str) -> None:
-    """Mark this lab as unusable. reason: completes "the lab is damaged: "."""
+    """Record that this lab is unusable. reason: completes "the lab is damaged: "."""
     where.state.mkdir(parents=True, exist_ok=True)
     (where.state / _DAMAGED).write_text(reason)
 
@@ -146,7 +146,7 @@ def end_all(env: Mapping[str, str] | None = None) -> Mapping[int, str]:
     for number in sorted(int(folder.name) for folder in folders):
         slot = slots.attempt(root(env), number)
         if slot is None:
-            done[number] = "in use by a test process, left alone"
+            done[number] = "in use by a test process, not stopped"
             continue
         try:
             is_there = (slot.folder / keeper.USED).exists()

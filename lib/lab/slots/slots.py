@@ -57,12 +57,12 @@ def port_base(number: int) -> int:
 
 
 def count(cores: int, memory_bytes: int) -> int:
-    """Return how many labs may run at once on a machine; one always may."""
+    """Return how many labs may run in parallel on a machine; one always may."""
     return max(1, min(cores, memory_bytes // MEMORY_BYTES, MOST))
 
 
 def of_this_machine() -> int:
-    """Return how many labs may run at once here; a container's limit counts."""
+    """Return how many labs may run in parallel here; a container's limit counts."""
     memory = psutil.virtual_memory().total
     with contextlib.suppress(OSError, ValueError):  # no such limit, or "max"
         memory = min(memory, int(_CGROUP_LIMIT.read_text()))
@@ -70,7 +70,7 @@ def of_this_machine() -> int:
 
 
 def attempt(root: pathlib.Path, number: int) -> Slot | None:
-    """Take one slot if nobody holds it.
+    """Take one slot if no process holds it.
 
     Raises:
         LabError: its folder cannot be written.

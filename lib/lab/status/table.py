@@ -42,12 +42,12 @@ class NodeRow:
     @property
     def initialised(self) -> bool:
         """Whether the cloud controller manager has done its first work on it."""
-        inside = any(one.startswith("InternalIP ") for one in self.addresses)
+        inside = any(address.startswith("InternalIP ") for address in self.addresses)
         return bool(self.provider_id) and inside and UNINITIALIZED not in self.taints
 
 
 class Health(enum.Enum):
-    """How one program fares."""
+    """The state of one program."""
 
     GOOD = "running"
     SICK = "runs, but does not answer"
@@ -55,7 +55,7 @@ class Health(enum.Enum):
 
 
 def health(*, runs: bool, answers: bool) -> Health:
-    """Return how a program fares by what is known of it."""
+    """Return the state of a program by what is known of it."""
     if not runs:
         return Health.DOWN
     return Health.GOOD if answers else Health.SICK
@@ -77,13 +77,13 @@ def _at(document: object, *path: str) -> object:
 
 
 def _text(document: object, *path: str) -> str:
-    found = _at(document, *path)
-    return found if isinstance(found, str) else ""
+    value = _at(document, *path)
+    return value if isinstance(value, str) else ""
 
 
 def _rows(document: object, *path: str) -> Sequence[object]:
-    found = _at(document, *path)
-    return found if isinstance(found, list) else ()
+    value = _at(document, *path)
+    return value if isinstance(value, list) else ()
 
 
 def node(document: Document) -> NodeRow:
@@ -116,7 +116,7 @@ def short(taint: str) -> str:
 
 
 def nodes(
-    seen: Sequence[NodeRow], there: Sequence[servers.Server], title: str = ""
+    node_rows: Sequence[NodeRow], server_rows: Sequence[servers.Server], title: str = ""
 ) -> rich.table.Table:
     """Show every Node and every server, side by side where the names agree.
 
@@ -129,39 +129,41 @@ def nodes(
         table.add_column(column, overflow="fold", min_width=12)
     for column in ("Zone", "Taints"):
         table.add_column(column, overflow="fold")
-    by_name = {one.name: one for one in seen}
-    status = {one.name: one.status for one in there}
+    by_name = {row.name: row for row in node_rows}
+    status = {row.name: row.status for row in server_rows}
     for name in sorted({*by_name, *status}):
-        one = by_name.get(name)
-        node, *rest = _cells(one) if one else (f"{name}\nno Node",)
-        table.add_row(node, status.get(name, "none"), *rest, style=_style(one))
+        row = by_name.get(name)
+        cell, *rest = _cells(row) if row else (f"{name}\nno Node",)
+        table.add_row(cell, status.get(name, "none"), *rest, style=_style(row))
     return table
 
 
 _READY = {"True": "Ready", "False": "NotReady", "Unknown": "NotReady (Unknown)"}
 
 
-def _cells(one: NodeRow) -> tuple[str, ...]:
+def _cells(node_row: NodeRow) -> tuple[str, ...]:
     # The host name is in the first column already.
-    addresses = [row for row in one.addresses if row != f"Hostname {one.name}"]
-    if one.is_routed is not None:
-        state = "routed" if one.is_routed else "not routed"
-        addresses.append(f"Pods {one.pods} {state}")
+    addresses = [
+        row for row in node_row.addresses if row != f"Hostname {node_row.name}"
+    ]
+    if node_row.is_routed is not None:
+        state = "routed" if node_row.is_routed else "not routed"
+        addresses.append(f"Pods {node_row.pods} {state}")
     return (
-        f"{one.name}\n{_READY.get(one.ready, 'no status')}",
-        one.provider_id,
+        f"{node_row.name}\n{_READY.get(node_row.ready, 'no status')}",
+        node_row.provider_id,
         "\n".join(addresses),
-        "\n".join(word for word in (one.zone, one.type) if word),
-        "\n".join(dict.fromkeys(short(key) for key in one.taints)),
+        "\n".join(word for word in (node_row.zone, node_row.type) if word),
+        "\n".join(dict.fromkeys(short(key) for key in node_row.taints)),
     )
 
 
-def _style(one: NodeRow | None) -> str:
-    if one is None:
+def _style(node_row: NodeRow | None) -> str:
+    if node_row is None:
         return "dim"
-    if SHUTDOWN in one.taints or one.ready != "True":
+    if SHUTDOWN in node_row.taints or node_row.ready != "True":
         return "yellow"
-    return "green" if one.initialised else ""
+    return "green" if node_row.initialised else ""
 
 
 def _table(title: str = "") -> rich.table.Table:
@@ -174,15 +176,15 @@ def _table(title: str = "") -> rich.table.Table:
     )
 
 
-def programs(seen: Sequence[ProgramRow]) -> rich.table.Table:
+def programs(program_rows: Sequence[ProgramRow]) -> rich.table.Table:
     """Show the programs of the lab."""
     table = _table()
     for column in ("Program", "Port", "State"):
         table.add_column(column)
     colours = {Health.GOOD: "green", Health.SICK: "yellow", Health.DOWN: "red"}
-    for one in seen:
-        state = rich.text.Text(one.health.value, style=colours[one.health])
-        table.add_row(one.name, str(one.port or ""), state)
+    for row in program_rows:
+        state = rich.text.Text(row.health.value, style=colours[row.health])
+        table.add_row(row.name, str(row.port or ""), state)
     return table
 
 
@@ -206,7 +208,7 @@ def steps(
 
 
 def sizes(parts: Mapping[str, int]) -> rich.table.Table:
-    """Show what the caches weigh: bytes by part."""
+    """Show the size of the caches: bytes by part."""
     table = _table()
     table.show_footer = True
     table.add_column("Cache", footer="all")

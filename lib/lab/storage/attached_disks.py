@@ -52,7 +52,7 @@ class AttachedDisks:
     def follow(self) -> None:
         """Plug, pull and extend disks once; late counts those plugged after a delay."""
         links = {link.name: link for link in self._links()}
-        for volume_id in [one for one in self.disks if one not in links]:
+        for volume_id in [id_ for id_ in self.disks if id_ not in links]:
             self._machine.pull(self.disks.pop(volume_id))
         self._due = {name: due for name, due in self._due.items() if name in links}
         for volume_id, link in links.items():

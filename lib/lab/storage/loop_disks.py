@@ -142,8 +142,8 @@ class Machine:
         self.kubelet = folder / "kubelet"
         self._by_id = self.dev / "disk/by-id"
         self._disks: list[LoopDisk] = []
-        for made in (self._by_id, self.sys / "block", self.kubelet):
-            made.mkdir(parents=True)
+        for created in (self._by_id, self.sys / "block", self.kubelet):
+            created.mkdir(parents=True)
 
     def plug(self, serial: str, size_bytes: int, *links: str) -> LoopDisk:
         """Add a disk; links: names in /dev/disk/by-id."""
@@ -217,13 +217,13 @@ def machine(folder: pathlib.Path) -> Iterator[Machine]:
     To be used in a private mount namespace.
     """
     _run("mount", "-t", "tmpfs", "-o", "mode=755,dev", "tmpfs", str(folder))
-    made = Machine(folder)
+    created = Machine(folder)
     try:
-        yield made
+        yield created
     finally:
         for target in reversed(_mounts_below(str(folder))):
             subprocess.run(["umount", "-l", target], capture_output=True, check=False)
-        made.close()
+        created.close()
 
 
 def _mounts_below(folder: str) -> list[str]:

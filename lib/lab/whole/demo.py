@@ -1,4 +1,4 @@
-"""The walk through what openstack-ccm does: act, say what to expect, watch."""
+"""The demo of openstack-ccm: act, announce what to expect, watch."""
 
 import dataclasses
 import time
@@ -16,28 +16,30 @@ class View:
     """Nodes and servers, read one after the other."""
 
     nodes: tuple[table.NodeRow, ...]
-    there: tuple[servers.Server, ...]
+    cloud_servers: tuple[servers.Server, ...]
 
     def node(self, name: str) -> table.NodeRow | None:
         """Return one Node, or None."""
-        return next((one for one in self.nodes if one.name == name), None)
+        return next((node for node in self.nodes if node.name == name), None)
 
     def server(self, name: str) -> servers.Server | None:
         """Return one server, or None."""
-        return next((one for one in self.there if one.name == name), None)
+        return next(
+            (server for server in self.cloud_servers if server.name == name), None
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:
     """One step of the demo.
 
-    expect: what the audience should see, and why. seen: whether it is there now.
+    expect: what is to be observed, and why. is_met: whether it is so now.
     """
 
     title: str
     expect: str
     act: Callable[[], object]
-    seen: Callable[[View], bool]
+    is_met: Callable[[View], bool]
     timeout_s: float = 60
 
 
@@ -52,7 +54,7 @@ class Stage(Protocol):
         """Show how things stand."""
         ...
 
-    def close(self, scene: Scene, elapsed_s: float, *, seen: bool) -> None:
+    def close(self, scene: Scene, elapsed_s: float, *, is_complete: bool) -> None:
         """Print how a scene ended."""
         ...
 
@@ -68,49 +70,53 @@ class Clock:
 def initialised(names: Sequence[str]) -> Callable[[View], bool]:
     """Wait for Nodes that are Ready and have all that openstack-ccm gives them."""
 
-    def seen(view: View) -> bool:
-        found = [view.node(name) for name in names]
+    def is_met(view: View) -> bool:
+        observed = [view.node(name) for name in names]
         return all(
-            one is not None
-            and one.initialised
-            and one.ready == "True"
-            and table.SHUTDOWN not in one.taints
-            for one in found
+            node is not None
+            and node.initialised
+            and node.ready == "True"
+            and table.SHUTDOWN not in node.taints
+            for node in observed
         )
 
-    return seen
+    return is_met
 
 
 def has_taint(name: str, taint: str) -> Callable[[View], bool]:
     """Wait for a Node with a taint."""
 
-    def seen(view: View) -> bool:
-        one = view.node(name)
-        return one is not None and taint in one.taints
+    def is_met(view: View) -> bool:
+        node = view.node(name)
+        return node is not None and taint in node.taints
 
-    return seen
+    return is_met
 
 
-def has_external(name: str, *, wanted: bool) -> Callable[[View], bool]:
+def has_external(name: str, *, is_exposed: bool) -> Callable[[View], bool]:
     """Wait for a Node with, or without, an ExternalIP."""
 
-    def seen(view: View) -> bool:
-        one = view.node(name)
-        if one is None:
+    def is_met(view: View) -> bool:
+        node = view.node(name)
+        if node is None:
             return False
-        return wanted == any(row.startswith("ExternalIP ") for row in one.addresses)
+        return is_exposed == any(
+            row.startswith("ExternalIP ") for row in node.addresses
+        )
 
-    return seen
+    return is_met
 
 
 def routed(names: Sequence[str]) -> Callable[[View], bool]:
     """Wait for Nodes with Pods to which the cloud routes."""
 
-    def seen(view: View) -> bool:
-        found = [view.node(name) for name in names]
-        return all(one is not None and one.pods and one.is_routed for one in found)
+    def is_met(view: View) -> bool:
+        observed = [view.node(name) for name in names]
+        return all(
+            node is not None and node.pods and node.is_routed for node in observed
+        )
 
-    return seen
+    return is_met
 
 
 def gone(name: str) -> Callable[[View], bool]:
@@ -162,9 +168,9 @@ def _on(
     """Make a call that does something with the servers of a name."""
 
     def act() -> None:
-        for one in cloud.items():
-            if one.name == name:
-                do(one.id)
+        for server in cloud.items():
+            if server.name == name:
+                do(server.id)
 
     return act
 
@@ -193,15 +199,15 @@ def _exposed_and_hidden(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
     return (
         Scene(
             f"Give {name} a floating IP",
-            "the next look at the addresses adds it to the Node as ExternalIP.",
+            "the next read of the addresses adds it to the Node as ExternalIP.",
             _on(cloud, name, cloud.add_floating_ip),
-            has_external(name, wanted=True),
+            has_external(name, is_exposed=True),
         ),
         Scene(
             f"Take the floating IP of {name} away",
             "the ExternalIP goes.",
             _on(cloud, name, cloud.remove_floating_ips),
-            has_external(name, wanted=False),
+            has_external(name, is_exposed=False),
         ),
     )
 
@@ -233,32 +239,32 @@ def play(
     stage: Stage,
     clock: Clock,
 ) -> bool:
-    """Play all scenes until one is not seen in time; say whether all were."""
+    """Play all scenes until one is not complete in time; report whether all were."""
     for scene in programme:
         stage.announce(scene)
         began = clock.now()
         scene.act()
-        seen = wait(scene.seen, look, scene.timeout_s, clock, stage.watch)
-        stage.close(scene, clock.now() - began, seen=seen)
-        if not seen:
+        is_complete = wait(scene.is_met, look, scene.timeout_s, clock, stage.watch)
+        stage.close(scene, clock.now() - began, is_complete=is_complete)
+        if not is_complete:
             return False
     return True
 
 
 def wait(
-    seen: Callable[[View], bool],
+    is_met: Callable[[View], bool],
     look: Callable[[], View],
     timeout_s: float,
     clock: Clock,
     show: Callable[[View, float], None],
 ) -> bool:
-    """Look until it is seen or the time is over; say which."""
+    """Read until it is met or the time is over; report which."""
     began = clock.now()
     while True:
         view = look()
         elapsed_s = clock.now() - began
         show(view, elapsed_s)
-        if seen(view):
+        if is_met(view):
             return True
         if elapsed_s > timeout_s:
             return False

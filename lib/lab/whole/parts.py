@@ -1,4 +1,4 @@
-"""The two halves of a lab, each our own or somebody's: the cluster and the cloud."""
+"""The two halves of a lab, each its own or an existing one: cluster and cloud."""
 
 import dataclasses
 import datetime
@@ -82,36 +82,36 @@ class Lab:
 
 
 def boot(
-    there: servers.Cloud, names: Sequence[str], kind: servers.Kind
+    cloud: servers.Cloud, names: Sequence[str], kind: servers.Kind
 ) -> Mapping[str, str]:
     """Make the servers that are missing or broken; give the new ones' ids by name.
 
     Raises:
         LabError: a broken one was not gone in time.
     """
-    by_name = {one.name: one for one in there.items()}
-    made = {}
+    by_name = {server.name: server for server in cloud.items()}
+    booted = {}
     for name in names:
         old = by_name.get(name)
         if old is not None and old.status == servers.ERROR:
-            _delete(there, old.id)
+            _delete(cloud, old.id)
         if old is None or old.status == servers.ERROR:
-            made[name] = there.boot(name, kind).id
-    return made
+            booted[name] = cloud.boot(name, kind).id
+    return booted
 
 
-def _delete(there: servers.Cloud, server_id: str) -> None:
+def _delete(cloud: servers.Cloud, server_id: str) -> None:
     """Delete a server and wait until it is gone."""
     end = time.monotonic() + GONE_S
-    there.delete(server_id)
-    while any(one.id == server_id for one in there.items()):
+    cloud.delete(server_id)
+    while any(server.id == server_id for server in cloud.items()):
         if time.monotonic() > end:
             raise errors.LabError("the cloud does not delete its old servers")
         time.sleep(POLL_S)
 
 
 def wait_for_servers(
-    there: servers.Cloud, names: Sequence[str], timeout_s: float = BOOT_S
+    cloud: servers.Cloud, names: Sequence[str], timeout_s: float = BOOT_S
 ) -> Mapping[str, str]:
     """Wait until the servers named are made; give all their ids by name.
 
@@ -122,37 +122,41 @@ def wait_for_servers(
     """
     end = time.monotonic() + timeout_s
     while True:
-        found = {one.name: one for one in there.items() if one.name in names}
+        observed = {
+            server.name: server for server in cloud.items() if server.name in names
+        }
         done = [
-            one
-            for one in found.values()
-            if one.status in (servers.ACTIVE, servers.SHUTOFF)
+            server
+            for server in observed.values()
+            if server.status in (servers.ACTIVE, servers.SHUTOFF)
         ]
         if len(done) == len(names):
-            return {name: one.id for name, one in found.items()}
-        broken = [name for name, one in found.items() if one.status == servers.ERROR]
+            return {name: server.id for name, server in observed.items()}
+        broken = [
+            name for name, server in observed.items() if server.status == servers.ERROR
+        ]
         if broken or time.monotonic() > end:
-            which = ", ".join(broken or set(names) - {one.name for one in done})
+            which = ", ".join(broken or set(names) - {server.name for server in done})
             raise errors.LabError(
-                f"the cloud did not make {which}; the logs of nova may say why"
+                f"the cloud did not make {which}; the logs of nova may show the reason"
             )
         time.sleep(POLL_S)
 
 
 def register_hollow_nodes(
-    there: client.Api, servers_by_name: Mapping[str, str]
+    api: client.Api, servers_by_name: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Register a Node for each server; give the names of those which are new.
 
     servers_by_name: ids. A Node of an earlier server of the same name goes first.
     """
-    known = {node.name: node for node in cluster.nodes(there)}
+    known = {node.name: node for node in cluster.nodes(api)}
     new = []
     for name, server_id in servers_by_name.items():
         node = known.get(name)
         if node and node.provider_id and not node.provider_id.endswith(server_id):
-            cluster.delete_node(there, name)
-        if hollow.register(there, name, datetime.datetime.now(datetime.UTC)):
+            cluster.delete_node(api, name)
+        if hollow.register(api, name, datetime.datetime.now(datetime.UTC)):
             new.append(name)
     return tuple(new)
 
@@ -183,7 +187,7 @@ def start_storage_node(lab: Lab, server_id: str) -> None:
     where, volumes = lab.where, lab.grounds.volumes
     if volumes is None:
         raise errors.LabError(f"{lab.grounds.title} has no volumes for a real node")
-    server = next(one for one in lab.cloud().items() if one.id == server_id)
+    server = next(item for item in lab.cloud().items() if item.id == server_id)
     words = (
         *("lab", node_keeper.NAME, f"--name={record.NODE}"),
         f"--instance-id={server_id}",
@@ -204,7 +208,9 @@ def volume_life(lab: Lab) -> volume_demo.VolumeLife:
     keeper, volumes = node_keeper.find(lab.where), lab.grounds.volumes
     if keeper is None or volumes is None:
         raise errors.LabError(f"{node_keeper.NAME} does not run; `lab up --node` again")
-    (server_id,) = (one.id for one in lab.cloud().items() if one.name == record.NODE)
+    (server_id,) = (
+        server.id for server in lab.cloud().items() if server.name == record.NODE
+    )
     client_ = volume_client.VolumeClient(
         kube_objects.Objects(lab.api(), "default"),
         storage_node.NodeView(lab.where, keeper.pid),
@@ -214,11 +220,9 @@ def volume_life(lab: Lab) -> volume_demo.VolumeLife:
     return volume_demo.VolumeLife(client_, attachments)
 
 
-def view(
-    there: client.Api, cloud_there: servers.Cloud, names: Sequence[str]
-) -> demo.View:
-    """Look at Nodes and servers; of servers only the lab's and those with a Node."""
-    nodes = cluster.nodes(there)
+def view(api: client.Api, cloud: servers.Cloud, names: Sequence[str]) -> demo.View:
+    """Read Nodes and servers; of servers only the lab's and those with a Node."""
+    nodes = cluster.nodes(api)
     shown = {*names, *(node.name for node in nodes)}
-    found = [one for one in cloud_there.items() if one.name in shown]
-    return demo.View(nodes, tuple(found))
+    observed = [server for server in cloud.items() if server.name in shown]
+    return demo.View(nodes, tuple(observed))

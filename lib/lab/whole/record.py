@@ -22,8 +22,8 @@ class Record(msgspec.Struct, frozen=True):
     kubeconfig: of an existing cluster, empty for our own. provider: whose cloud it is;
     empty in records of earlier versions, which knew one. existing_cloud: its name in
     `existing_file` (empty: the usual place); empty for our own.
-    names: of our servers with hollow Nodes. booted: ids of servers we made in an
-    existing cloud. made: API paths of what we created in an existing cluster.
+    names: of our servers with simulated Nodes. booted: ids of servers we created in an
+    existing cloud. created: API paths of our objects in an existing cluster.
     node: a real kubelet runs too.
     """
 
@@ -34,7 +34,7 @@ class Record(msgspec.Struct, frozen=True):
     kind: servers.Kind = servers.Kind()
     names: tuple[str, ...] = NAMES
     booted: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
+    created: tuple[str, ...] = msgspec.field(default=(), name="made")
     node: bool = False
 
     @property
@@ -44,7 +44,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Name all servers: those of hollow Nodes, and that of the real one."""
+        """Name all servers: those of simulated Nodes, and that of the real one."""
         return (*self.names, NODE) if self.node else self.names
 
 
@@ -64,7 +64,7 @@ def read(where: places.Places) -> Record | None:
         return None
     except msgspec.MsgspecError as error:
         raise errors.LabError(
-            f"{_file(where)} is broken ({error}); `mooring lab down --wipe` starts anew"
+            f"{_file(where)} is invalid ({error}); `mooring lab down --wipe` removes it"
         ) from error
 
 
@@ -77,7 +77,7 @@ def write(where: places.Places, record: Record) -> None:
 
 
 def update(where: places.Places, change: Callable[[Record], Record]) -> None:
-    """Read, change and write the record while nobody else does."""
+    """Read, change and write the record under a lock."""
     where.state.mkdir(parents=True, exist_ok=True)
     with (where.state / "lab.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

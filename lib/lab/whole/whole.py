@@ -1,4 +1,4 @@
-"""The whole lab: what `mooring lab` starts, looks at and stops.
+"""The whole lab: what `mooring lab` starts, shows and stops.
 
 Rules: `up` may be repeated at any time and does only what is missing; what an `up`
 began is ended again when it fails or is interrupted, and nothing else is.
@@ -33,17 +33,17 @@ class Sources:
     folder: pathlib.Path
 
 
-def up(wanted: parts.Lab, sources: Sources, shown: progress.Progress) -> None:
-    """Bring the lab up; what runs already is left alone.
+def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> None:
+    """Bring the lab up; what runs already is not changed.
 
     Raises:
         LabError: something is missing or did not start. KubeError: the API server
             refused. What was started is stopped again then, as by Ctrl-C.
     """
-    where = wanted.where
+    where = requested.where
     before = footing.take(where)
-    merged = _merged(record.read(where), wanted.record, before)
-    lab = dataclasses.replace(wanted, record=merged)
+    merged = _merged(record.read(where), requested.record, before)
+    lab = dataclasses.replace(requested, record=merged)
     _require(lab, sources)
     record.write(where, merged)
     start = _Start(lab, sources, shown)
@@ -76,19 +76,21 @@ def _require(lab: parts.Lab, sources: Sources) -> None:
 
 
 def _merged(
-    old: record.Record | None, wanted: record.Record, before: footing.Footing
+    old: record.Record | None, requested: record.Record, before: footing.Footing
 ) -> record.Record:
     """Return what is desired now, with what an earlier start created and recorded."""
     if old is None:
-        return wanted
-    same = _sides(old) == _sides(wanted)
-    if not same and (before.programs or old.booted or old.made):
+        return requested
+    same = _sides(old) == _sides(requested)
+    if not same and (before.programs or old.booted or old.created):
         raise errors.LabError(
             "the lab was started with another cluster or cloud;"
             " `mooring lab down` ends that one"
         )
-    node = wanted.node or old.node
-    return msgspec.structs.replace(wanted, booted=old.booted, made=old.made, node=node)
+    node = requested.node or old.node
+    return msgspec.structs.replace(
+        requested, booted=old.booted, created=old.created, node=node
+    )
 
 
 def _sides(kept: record.Record) -> tuple[str, str]:
@@ -105,8 +107,8 @@ class _Start:
     more: tuple[str, ...] = ()
 
     def plan(self) -> tuple[steps.StartStep, ...]:
-        """Return the steps; those of an existing cluster or cloud are left out."""
-        wanted = self.lab.record
+        """Return the steps; those of an existing cluster or cloud are omitted."""
+        kept = self.lab.record
         plan = [
             steps.StartStep("pexes", self.pexes),
             steps.StartStep("account", self.account, ("control plane",)),
@@ -116,19 +118,19 @@ class _Start:
             steps.StartStep("nodes", self.nodes, ("control plane", "servers")),
             steps.StartStep("hollow", self.hollow, ("nodes", "pexes")),
         ]
-        if not wanted.kubeconfig or wanted.node:
+        if not kept.kubeconfig or kept.node:
             plan.append(steps.StartStep("kube build", self.kube_build))
-        if not wanted.kubeconfig:
+        if not kept.kubeconfig:
             up_ = steps.StartStep("control plane", self.control_plane, ("kube build",))
             plan.append(up_)
-        if not wanted.existing_cloud:
+        if not kept.existing_cloud:
             plan.append(steps.StartStep("cloud build", self.cloud_build))
             plan.append(steps.StartStep("cloud", self.cloud, ("cloud build",)))
         if self.lab.has_volumes:
             plan.append(steps.StartStep("file systems", self.file_systems))
             before = ("kube build", "control plane", "pexes", "servers", "file systems")
             plan.append(steps.StartStep("kubelet", self.storage_node, before))
-        elif wanted.node:
+        elif kept.node:
             needs = ("kube build", "control plane")
             plan.append(steps.StartStep("kubelet", self.kubelet, needs))
         return tuple(plan)
@@ -168,8 +170,8 @@ class _Start:
         manifest = self.lab.grounds.manifest
         if self.lab.record.kubeconfig:
             api = cluster.connect(kubeconfig)
-            made = cluster.create_all(api, manifest)
-            _remember(self.where, made=made)
+            created = cluster.create_all(api, manifest)
+            _remember(self.where, created=created)
         else:
             control_plane.apply_manifests(self.where, manifest)
             api = cluster.connect(kubeconfig)
@@ -186,32 +188,32 @@ class _Start:
 
     def servers(self) -> None:
         """Make the servers."""
-        wanted = self.lab.record
-        names = wanted.servers
+        kept = self.lab.record
+        names = kept.servers
         with self.shown.step(f"Boot {len(names)} servers") as step:
             cloud = self.lab.cloud()
-            if not wanted.existing_cloud:
+            if not kept.existing_cloud:
                 step.note("their network")
                 self.lab.grounds.prepare(self.where)
-            made = parts.boot(cloud, names, wanted.kind)
-            if wanted.existing_cloud:
-                _remember(self.where, booted=tuple(made.values()))
+            booted = parts.boot(cloud, names, kept.kind)
+            if kept.existing_cloud:
+                _remember(self.where, booted=tuple(booted.values()))
             step.note(", ".join(names))
             parts.wait_for_servers(cloud, names)
 
     def nodes(self) -> None:
         """Register a Node for each server."""
-        wanted = self.lab.record
+        kept = self.lab.record
         with self.shown.step("Register the Nodes"):
-            found = parts.wait_for_servers(self.lab.cloud(), wanted.names)
-            hollow = {name: found[name] for name in wanted.names}
+            observed = parts.wait_for_servers(self.lab.cloud(), kept.names)
+            hollow = {name: observed[name] for name in kept.names}
             new = parts.register_hollow_nodes(self.lab.api(), hollow)
-            if wanted.kubeconfig:
-                _remember(self.where, made=cluster.node_paths(new))
+            if kept.kubeconfig:
+                _remember(self.where, created=cluster.node_paths(new))
 
     def hollow(self) -> None:
-        """Start the hollow kubelets."""
-        with self.shown.step("Start the hollow kubelets"):
+        """Start the simulated kubelets."""
+        with self.shown.step("Start the simulated kubelets"):
             pex = pexes.path(self.where, pexes.TOOL)
             parts.start_hollow_kubelets(self.lab, pex)
 
@@ -227,9 +229,9 @@ class _Start:
     def storage_node(self) -> None:
         """Start a real kubelet with the programs of CSI."""
         with self.shown.step("Start the node, csi-controller and csi-node") as step:
-            found = parts.wait_for_servers(self.lab.cloud(), [record.NODE])
+            server_ids = parts.wait_for_servers(self.lab.cloud(), [record.NODE])
             step.note("kubelet, scheduler, sidecars")
-            parts.start_storage_node(self.lab, found[record.NODE])
+            parts.start_storage_node(self.lab, server_ids[record.NODE])
 
 
 def groups(lab: parts.Lab) -> tuple[str, ...]:
@@ -241,13 +243,13 @@ def groups(lab: parts.Lab) -> tuple[str, ...]:
 
 
 def _remember(
-    where: places.Places, booted: tuple[str, ...] = (), made: tuple[str, ...] = ()
+    where: places.Places, booted: tuple[str, ...] = (), created: tuple[str, ...] = ()
 ) -> None:
     """Add to what `down` has to remove."""
 
     def change(old: record.Record) -> record.Record:
         return msgspec.structs.replace(
-            old, booted=(*old.booted, *booted), made=(*old.made, *made)
+            old, booted=(*old.booted, *booted), created=(*old.created, *created)
         )
 
     record.update(where, change)
@@ -265,8 +267,8 @@ def build(
     """
     _require(lab, sources)
     start = _Start(lab, sources, shown, tuple(more))
-    wanted = ("pexes", "kube build", "cloud build", "file systems")
-    plan = [step for step in start.plan() if step.name in wanted]
+    names = ("pexes", "kube build", "cloud build", "file systems")
+    plan = [step for step in start.plan() if step.name in names]
     steps.run(plan, footing.take(lab.where).halt)
 
 
@@ -319,7 +321,7 @@ def _leave(where: places.Places, ground: grounds.Grounds, *, wipe: bool) -> None
     if not kept.kubeconfig:
         return
     try:
-        cluster.delete_paths(lab.api(), kept.made)
+        cluster.delete_paths(lab.api(), kept.created)
     except kube_errors.KubeError as error:
         raise errors.LabError(
             f"cannot remove what the lab made in {kept.kubeconfig}: {error}"
@@ -342,8 +344,8 @@ def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
         facts += [(program, runs, runs, 0) for program, runs in served]
     if not lab.record.existing_cloud:
         facts[:0] = [
-            (one.name, one.runs, one.answers, one.port)
-            for one in lab.grounds.status(where)
+            (each.name, each.runs, each.answers, each.port)
+            for each in lab.grounds.status(where)
         ]
     if not lab.record.kubeconfig:
         facts[:0] = _facts(where, control_plane.status(where))
@@ -372,6 +374,6 @@ def _facts(
 
 
 def look(lab: parts.Lab) -> Callable[[], demo.View]:
-    """Open cluster and cloud; give what looks at both, again and again."""
+    """Open cluster and cloud; return a function that reads both."""
     api, cloud = lab.api(), lab.cloud()
     return lambda: parts.view(api, cloud, lab.record.servers)

@@ -232,5 +232,5 @@ def test_the_labs_of_tests_are_ended_but_for_those_in_use(
     held.release()
     assert result.returncode == 0
     assert "Test slot 0: ended." in result.stdout
-    assert "Test slot 1: in use by a test process, left alone." in result.stdout
+    assert "Test slot 1: in use by a test process, not stopped." in result.stdout
     assert not (root / "0" / "lab").exists()

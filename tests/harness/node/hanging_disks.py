@@ -1,6 +1,6 @@
-"""Disks that stop answering when told to: loop devices on a FUSE file system.
+"""Disks that stop answering on request: loop devices on a FUSE file system.
 
-Whoever waits for them goes on when they answer again, and gets I/O errors when the
+A process that waits for them continues when they answer, and gets I/O errors when the
 test process ends: its server of FUSE ends with it, so nothing hangs for good.
 """
 
@@ -60,7 +60,7 @@ class HangingDisks:
 def plugged(
     machine: loop_disks.Machine, folder: pathlib.Path, serials: Sequence[str]
 ) -> Iterator[HangingDisks]:
-    """Plug one disk for each serial. folder: of the file system; it must be empty.
+    """Plug one disk for each serial. folder: of the file system, empty.
 
     Raises:
         LabError: FUSE cannot be served.

@@ -1,4 +1,4 @@
-"""A file system whose files stop answering when told to: a program of its own.
+"""A file system whose files stop answering on request: a program of its own.
 
 Serves FUSE on a mount point until its parent ends; then the kernel fails everything
 that waits. Commands on standard input: "writes" holds requests to write, "all" those to

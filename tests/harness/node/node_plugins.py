@@ -192,12 +192,12 @@ def ours(
         if not metadata:
             metadata = stack.enter_context(metadata_service.served(SERVER, "nova"))
         settings = _settings(machine, env, metadata, None)
-        made = _process(OURS, csi_node.arguments(settings), settings, folder)
-        made.endpoint.parent.mkdir(parents=True)
+        process = _process(OURS, csi_node.arguments(settings), settings, folder)
+        process.endpoint.parent.mkdir(parents=True)
         try:
-            yield made
+            yield process
         finally:
-            made.kill()
+            process.kill()
 
 
 def _settings(

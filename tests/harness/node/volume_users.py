@@ -1,4 +1,4 @@
-"""A user of volumes on the lab's real node who waits, and prints for what and how long.
+"""A user of volumes on the lab's real node, with a table of what it has waited for.
 
 See `lib/lab/storage/volume_client.py`.
 """

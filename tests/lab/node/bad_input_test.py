@@ -326,9 +326,9 @@ def started(place: Place, *flags: str) -> None:
     Raises:
         NotStarted: it did.
     """
-    given = {f"--endpoint=unix://{place.folder}/csi.sock": None}
-    given |= dict.fromkeys(flags)
-    words = [*pexes.command(pexes.beside("csi-node")), *given]
+    flags_of = {f"--endpoint=unix://{place.folder}/csi.sock": None}
+    flags_of |= dict.fromkeys(flags)
+    words = [*pexes.command(pexes.beside("csi-node")), *flags_of]
     env = {**place.env, **pexes.environment(places.default())}
     done = subprocess.run(
         words, env=env, capture_output=True, text=True, check=False, timeout=CALL_S
@@ -345,11 +345,11 @@ def with_socket(place: Place, flag: str, prefix: str, state: str) -> None:
         NotStarted: it refuses.
     """
     path = place.folder / ("s" * 120 if state == "too long" else "s")
-    given = f"--{flag}={prefix}{path}"
+    flag_text = f"--{flag}={prefix}{path}"
     if state == "a file":
         path.write_text("kept")
         try:
-            started(place, given)
+            started(place, flag_text)
         finally:
             assert path.read_text() == "kept"
     if state == "in use":
@@ -357,10 +357,10 @@ def with_socket(place: Place, flag: str, prefix: str, state: str) -> None:
         server.add_insecure_port(f"unix://{path}")
         server.start()
         try:
-            started(place, given)
+            started(place, flag_text)
         finally:
             server.stop(0).wait()
-    started(place, given)
+    started(place, flag_text)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

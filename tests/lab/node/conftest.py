@@ -30,5 +30,5 @@ def machine(
 ) -> Iterator[loop_disks.Machine]:
     """Return a machine without disks."""
     del tools
-    with loop_disks.machine(tmp_path) as made:
-        yield made
+    with loop_disks.machine(tmp_path) as created:
+        yield created

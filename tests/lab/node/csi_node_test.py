@@ -193,10 +193,10 @@ def daemon(
     loop.write(0, drive)
     folder = tmp_path_factory.mktemp("n")
     env = {**tools, **pexes.environment(where)}
-    made = Daemon(machine, folder, env, free_port())
-    made.start()
-    yield made
-    made.kill()
+    daemon = Daemon(machine, folder, env, free_port())
+    daemon.start()
+    yield daemon
+    daemon.kill()
 
 
 def test_it_registers_and_reports_the_node(daemon: Daemon) -> None:

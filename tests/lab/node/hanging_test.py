@@ -38,9 +38,9 @@ def plugin(
     if reason := hanging_disks.unavailable():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("h")
-    with node_plugins.ours(machine, tools, folder) as made:
-        made.start()
-        yield made
+    with node_plugins.ours(machine, tools, folder) as plugin:
+        plugin.start()
+        yield plugin
 
 
 def code(error: errors.LabError) -> str:

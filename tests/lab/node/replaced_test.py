@@ -33,8 +33,8 @@ def plugins(
 ) -> Iterator[Mapping[str, NodePluginProcess]]:
     """Return both programs; neither runs yet."""
     folder = tmp_path_factory.mktemp("r")
-    with node_plugins.both(machine, tools, folder) as made:
-        yield made
+    with node_plugins.both(machine, tools, folder) as plugins:
+        yield plugins
 
 
 @pytest.fixture()

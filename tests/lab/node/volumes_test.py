@@ -127,16 +127,16 @@ def test_the_life_of_a_volume(node: Node, fs_type: str) -> None:
     assert node.mounted() == []
     counts = {"stage": node.count(stage), "publish": node.count(node.publish())}
     before = node.runner.started
-    found = stats.read(node.kernel, ID, node.target)
+    observed = stats.read(node.kernel, ID, node.target)
     counts["stats"] = node.runner.started - before
     counts |= {"again": node.count(stage) + node.count(node.publish())}
     print(f"{fs_type}: child processes {counts}")
     assert counts["stage"] <= 3
     assert counts["publish"] <= 1
     assert (counts["stats"], counts["again"]) == (0, 0)
-    assert found.problem == ""
-    assert found.usage is not None
-    assert SIZE // 2 < found.usage.total_bytes <= SIZE
+    assert observed.problem == ""
+    assert observed.usage is not None
+    assert SIZE // 2 < observed.usage.total_bytes <= SIZE
     assert (pathlib.Path(node.target) / "data").read_text() == "kept"
 
 
@@ -340,9 +340,9 @@ def test_the_condition_shows_a_file_system_that_an_error_made_read_only(
     node.settle(node.publish())
     # ext4's own means to play an error. Source: Linux, Documentation/filesystems/ext4.
     subprocess.run(["mount", "-o", "remount,abort", node.staging], check=True)
-    found = stats.read(node.kernel, ID, node.target)
-    print(found)
-    assert "became read-only" in found.problem or "has shut down" in found.problem
+    observed = stats.read(node.kernel, ID, node.target)
+    print(observed)
+    assert "became read-only" in observed.problem or "has shut down" in observed.problem
     node.settle(NodeUnpublish(VOLUME, node.target))
     node.settle(Unstage(VOLUME, node.staging))
 

@@ -1,4 +1,4 @@
-"""Disks are read from trees like /sys and /dev; changes of /dev wake who waits."""
+"""Disks are read from trees like /sys and /dev; changes of /dev wake waiting calls."""
 
 import pathlib
 import threading
@@ -50,15 +50,15 @@ def test_serials(sys: pathlib.Path, files: dict[str, bytes], expected: str) -> N
 def test_a_disk_that_is_half_removed_is_omitted(sys: pathlib.Path) -> None:
     (disk(sys, "vdb") / "size").unlink()
     disk(sys, "vdc")
-    (found,) = devices.disks(pathlib.Path("/dev"), sys)
-    assert found.name == "vdc"
+    (observed,) = devices.disks(pathlib.Path("/dev"), sys)
+    assert observed.name == "vdc"
     assert devices.disks(pathlib.Path("/dev"), sys / "absent") == ()
 
 
 def test_links_point_to_devices_or_to_nothing(tmp_path: pathlib.Path) -> None:
     (tmp_path / "virtio-gone").symlink_to("nowhere")
-    (found,) = devices.links(tmp_path)
-    assert (found.name, found.number) == ("virtio-gone", None)
+    (link,) = devices.links(tmp_path)
+    assert (link.name, link.number) == ("virtio-gone", None)
     assert devices.links(tmp_path / "absent") == ()
 
 

@@ -34,7 +34,7 @@ def where(tmp_path: pathlib.Path) -> Iterator[places.Places]:
 
 @pytest.fixture()
 def pretended_go(tmp_path: pathlib.Path) -> dict[str, str]:
-    """Environment whose `go` notes its calls in $HOME/calls and "builds" at once.
+    """Environment whose `go` notes its calls in $HOME/calls and "builds" immediately.
 
     Give it GO_SAYS to fail a build with, or GO_VERSION to be another release.
     """

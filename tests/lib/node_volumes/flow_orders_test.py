@@ -1,4 +1,4 @@
-"""Any order of RPCs, faults and kills: no data lost, no mount left behind."""
+"""Any order of RPCs, faults and kills: no data lost, no mount remains."""
 
 import hypothesis
 from hypothesis import stateful
@@ -89,9 +89,9 @@ class Orders(stateful.RuleBasedStateMachine):
     @stateful.rule(
         path=st.sampled_from(TARGETS), is_read_only=st.booleans(), one=st.booleans()
     )
-    def publish(self, path: str, is_read_only: bool, one: bool) -> None:
+    def publish(self, path: str, is_read_only: bool, is_single: bool) -> None:
         staged = top_mount(self.kernel.mounts(), STAGING)
-        request = NodePublish(VOLUME, STAGING, path, False, is_read_only, one)
+        request = NodePublish(VOLUME, STAGING, path, False, is_read_only, is_single)
         failure = self._settle(request)
         mount = top_mount(self.kernel.mounts(), path)
         if staged is None:

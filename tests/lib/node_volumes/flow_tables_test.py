@@ -62,9 +62,9 @@ def disk(name: str, number: DeviceNumber, serial: str = "") -> Disk:
 def test_which_disk(
     links: Sequence[Link], disks: Sequence[Disk], expected: Sequence[str]
 ) -> None:
-    found = lookup.find(ID, links, disks)
-    assert found.matches == expected
-    assert (found.disk is not None) == (len(expected) == 1)
+    matching = lookup.find(ID, links, disks)
+    assert matching.matches == expected
+    assert (matching.disk is not None) == (len(expected) == 1)
 
 
 def test_a_short_serial_is_searched_without_an_error() -> None:
@@ -126,12 +126,12 @@ def test_orphans_are_mounts_of_disks_that_disappeared() -> None:
         mount("/k/pods/2/volumes/kubernetes.io~empty-dir/x", C, "tmpfs"),
         mount("/elsewhere", C, "/dev/vdc"),
     )
-    found = orphans.find(mounts, (disk("vdb", B),), "/k", "mine")
-    assert [orphan.target for orphan in found] == [
+    orphaned = orphans.find(mounts, (disk("vdb", B),), "/k", "mine")
+    assert [orphan.target for orphan in orphaned] == [
         f"{staged}/mine/2/globalmount",
         pod,
     ]
-    assert found[0].problem == "its disk (/dev/vdc) disappeared"
+    assert orphaned[0].problem == "its disk (/dev/vdc) disappeared"
     assert orphans.find(mounts, (disk("b", B), disk("c", C)), "/k", "mine") == ()
 
 

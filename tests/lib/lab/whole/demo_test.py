@@ -39,9 +39,9 @@ class Stage:
         del view, elapsed_s
         self.views += 1
 
-    def close(self, scene: demo.Scene, elapsed_s: float, *, seen: bool) -> None:
+    def close(self, scene: demo.Scene, elapsed_s: float, *, is_complete: bool) -> None:
         del scene
-        self.ends.append((elapsed_s, seen))
+        self.ends.append((elapsed_s, is_complete))
 
 
 class World:
