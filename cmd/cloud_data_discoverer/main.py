@@ -3,9 +3,10 @@
 import os
 
 from cloud_data_discoverer import version
+from lib.daemon import common_flags
 from lib.discoverer import options
 from lib.discovery.openstack import provider
-from lib.process import command_line, config, flags, shutdown
+from lib.process import command_line, config, flags, serving, shutdown
 
 NAME = "cloud-data-discoverer"
 CLOUDS = ("openstack",)
@@ -26,19 +27,30 @@ def main() -> None:
     command_line.main(program, run)
 
 
-def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
-    """Return every problem of flags and environment; credentials are read later."""
-    problems: list[config.FieldProblem | str] = []
-    cloud = values[CLOUD]
-    if cloud not in CLOUDS:
-        problems.append(config.required("--cloud", cloud, ", ".join(CLOUDS)))
-    try:
-        options.read(values, os.environ, PROVIDER)
-    except config.ConfigError as error:
-        problems += error.problems
-    return tuple(
-        problem for problem in problems if isinstance(problem, config.FieldProblem)
+def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
+    """Return the problems of flags, environment, files, credentials and addresses."""
+    # Heavy, and not needed for --help.
+    from cloud_data_discoverer import openstack
+    from lib.cloud.support.source import Unobserved
+    from lib.daemon import server_certificate, starting
+
+    cloud, pair = values[CLOUD], options.certificate_files(values)
+    kubeconfig = options.kubeconfig(values, os.environ)
+    address = values[common_flags.BIND_ADDRESS], values[options.SECURE_PORT]
+
+    def connect() -> None:
+        openstack.source(openstack.read(os.environ), NAME).open(Unobserved())
+
+    problems = config.collect(
+        lambda: options.read(values, os.environ, PROVIDER),
+        connect,
+        lambda: starting.load(starting.Reach(kubeconfig), os.environ),
+        lambda: server_certificate.check(pair),
+        lambda: serving.check_address(*address),
     )
+    if cloud in CLOUDS:
+        return problems
+    return (config.required("--cloud", cloud, "one of " + ", ".join(CLOUDS)), *problems)
 
 
 def run(values: flags.Values) -> int:

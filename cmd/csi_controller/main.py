@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from csi_controller import version
 from lib.csi import flag_table, options
-from lib.process import command_line, config, flags, shutdown
+from lib.daemon import common_flags
+from lib.process import command_line, config, flags, serving, shutdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,16 +56,28 @@ def _openstack_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     return (config.not_set("--cloud-config", "the path of a cloud.conf"),)
 
 
+def _check_openstack(values: flags.Values, env: Mapping[str, str]) -> None:
+    from csi_controller import openstack_clouds
+
+    paths = values[flag_table.CLOUD_CONFIG]
+    openstack_clouds.check(paths, values[flag_table.CLOUD_NAMES], env)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider. judge: validates its flags. program: the plugin, with its clouds."""
+    """A provider.
+
+    judge: returns the problems of its flags. check: raises a ConfigError for its files.
+    program: the plugin, with its clouds.
+    """
 
     judge: options.Judge
+    check: Callable[[flags.Values, Mapping[str, str]], None]
     program: Callable[[options.DriverOptions, Mapping[str, str]], driver.DriverProgram]
 
 
 PROVIDERS: Mapping[str, Provider] = {
-    "openstack": Provider(_openstack_flags, _openstack)
+    "openstack": Provider(_openstack_flags, _check_openstack, _openstack)
 }
 CLOUD = flag_table.cloud(tuple(PROVIDERS))
 FLAGS = (CLOUD, *flag_table.WORKING, *flag_table.INERT)
@@ -76,9 +89,27 @@ def main() -> None:
     command_line.main(program, run)
 
 
-def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
-    """Return the problems of the flags, for the requested provider."""
-    return options.judge(values, PROVIDERS[values[CLOUD]].judge)
+def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
+    """Return the problems of flags, of the files they name, and of addresses."""
+    # The core of gRPC would write lines of its own between the entries of the log.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    # Heavy, and not needed for --help.
+    from lib.csi import server
+    from lib.daemon import starting
+
+    endpoint = values[flag_table.ENDPOINT]
+    reach = starting.Reach(values[flag_table.KUBECONFIG], values[common_flags.MASTER])
+    http = options.http_endpoint(values[flag_table.HTTP_ENDPOINT], [])
+    checks: list[Callable[[], object]] = [lambda: read(values)]
+    if values[flag_table.CONTROLLER_SERVICE]:
+        checks.append(lambda: PROVIDERS[values[CLOUD]].check(values, os.environ))
+    if options.is_endpoint(endpoint):
+        checks.append(lambda: server.check_endpoint(endpoint))
+    if values[flag_table.CLAIM_ANNOTATIONS]:
+        checks.append(lambda: starting.load(reach, os.environ))
+    if http is not None:
+        checks.append(lambda: serving.check_address(*http))
+    return config.collect(*checks)
 
 
 def read(values: flags.Values) -> options.DriverOptions:

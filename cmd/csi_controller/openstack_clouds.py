@@ -1,5 +1,6 @@
 """OpenStack as csi-controller uses it: opened from the files of --cloud-config."""
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from lib.cloud import protocol
@@ -8,7 +9,7 @@ from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.volumes import cloud as volumes
 from lib.cloud.support import absence_scope
-from lib.cloud.support.source import Observers
+from lib.cloud.support.source import CloudSource, Observers, Unobserved
 from lib.csi import driver
 from lib.daemon import counting
 from lib.process import config
@@ -35,20 +36,26 @@ def openers(
         ConfigError: a file can't be used; every problem is listed.
     """
     clouds = {name: cloud_conf.CloudConf(paths, env, name, SECTIONS) for name in names}
-    problems: list[config.FieldProblem | str] = []
-    for files in clouds.values():
-        try:
-            files.read()
-        except config.ConfigError as error:
-            problems += [
-                problem for problem in error.problems if problem not in problems
-            ]
-    if problems:
-        raise config.ConfigError(problems)
-    return {name: _opener(files, user_agents) for name, files in clouds.items()}
+    config.require(config.collect(*(files.read for files in clouds.values())))
+    return {name: _source(files, user_agents).open for name, files in clouds.items()}
 
 
-def _opener(files: cloud_conf.CloudConf, user_agents: tuple[str, ...]) -> driver.Open:
+def check(paths: Sequence[str], names: Sequence[str], env: Mapping[str, str]) -> None:
+    """Check the files of each named cloud, and those that they name.
+
+    Raises:
+        ConfigError: one cannot be used; every problem is listed.
+    """
+    sources = [
+        _source(cloud_conf.CloudConf(paths, env, name, SECTIONS), ()) for name in names
+    ]
+    opens = (functools.partial(source.open, Unobserved()) for source in sources)
+    config.require(config.collect(*opens))
+
+
+def _source(
+    files: cloud_conf.CloudConf, user_agents: tuple[str, ...]
+) -> CloudSource[settings.Config]:
     memory = absence_scope.HomeMemory()
 
     def connect(options: settings.Config, observers: Observers) -> protocol.Cloud:
@@ -57,4 +64,4 @@ def _opener(files: cloud_conf.CloudConf, user_agents: tuple[str, ...]) -> driver
         )
         return with_volumes.of_client(api, options, memory)
 
-    return files.source(connect).open
+    return files.source(connect)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from csi_node import version
 from lib.csi import flag_table, node_flags
-from lib.process import command_line, config, flags, shutdown
+from lib.process import command_line, config, flags, serving, shutdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,23 +52,29 @@ def _zvirt(values: flags.Values, kernel: Kernel) -> node_driver.NodeDriverProgra
     return zvirt_node.program(NAME, version.VERSION, values)
 
 
-def _any_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
+def _no_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     del values
     return ()
 
 
+def _openstack_files(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
+    from csi_node import openstack_node
+
+    return openstack_node.judge(values)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeProvider:
-    """A kind of cloud. judge: its flags. program: the plugin for its nodes."""
+    """A kind of cloud. judge: its flags and files. program: plugin for its nodes."""
 
-    judge: Callable[[flags.Values], tuple[config.FieldProblem, ...]]
+    judge: Callable[[flags.Values], tuple[config.FieldProblem | str, ...]]
     program: Callable[[flags.Values, Kernel], node_driver.NodeDriverProgram]
 
 
 PROVIDERS: Mapping[str, NodeProvider] = {
-    "openstack": NodeProvider(_any_flags, _openstack),
+    "openstack": NodeProvider(_openstack_files, _openstack),
     "dvp": NodeProvider(_dvp_flags, _dvp),
-    "zvirt": NodeProvider(_any_flags, _zvirt),
+    "zvirt": NodeProvider(_no_flags, _zvirt),
 }
 CLOUD = flag_table.cloud(tuple(PROVIDERS))
 FLAGS = (CLOUD, *node_flags.WORKING, *node_flags.INERT)
@@ -80,11 +86,23 @@ def main() -> None:
     command_line.main(program, run)
 
 
-def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
-    """Return what is wrong with the flags."""
-    from lib.csi import node_driver
+def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
+    """Return the problems of flags, of the files they name, and of addresses."""
+    # The core of gRPC would write lines of its own between the entries of the log.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from lib.csi import node_driver, options, server
 
-    return (*node_driver.judge(values), *PROVIDERS[values[CLOUD]].judge(values))
+    provider, endpoint = PROVIDERS[values[CLOUD]], values[node_flags.ENDPOINT]
+    http = options.http_endpoint(values[node_flags.HTTP_ENDPOINT], [])
+    checks: list[Callable[[], object]] = [
+        lambda: config.require(node_driver.judge(values)),
+        lambda: config.require(provider.judge(values)),
+    ]
+    if options.is_endpoint(endpoint):
+        checks.append(lambda: server.check_endpoint(endpoint))
+    if http is not None:
+        checks.append(lambda: serving.check_address(*http))
+    return config.collect(*checks)
 
 
 def run(values: flags.Values) -> int:
@@ -93,13 +111,10 @@ def run(values: flags.Values) -> int:
     Raises:
         ConfigError: flags or files cannot be used; every problem is named.
     """
-    # The core of gRPC would write lines of its own between the entries of the log.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from lib.csi import node_driver
     from lib.kernel.linux import commands
     from lib.kernel.linux import kernel as linux_kernel
 
-    config.require(judge(values))
     kernel = linux_kernel.LinuxKernel(
         commands.Commands(os.environ),
         pathlib.Path(values[node_flags.DEV]),

@@ -19,6 +19,11 @@ ZONE_KEY = "topology.cinder.csi.openstack.org/zone"
 _VOLUME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]")
 
 
+def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
+    """Return the problems of the files of --cloud-config."""
+    return config.collect(lambda: _configuration(values[node_flags.CLOUD_CONFIG]))
+
+
 def program(
     name: str, version: str, values: flags.Values, kernel: Kernel
 ) -> node_driver.NodeDriverProgram:

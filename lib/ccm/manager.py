@@ -7,7 +7,6 @@ while waiting for the Lease makes the successor quick.
 import dataclasses
 import platform
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import prometheus_client
@@ -35,7 +34,7 @@ from lib.daemon import (
 from lib.kube import client, election, events, guarded, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import model
-from lib.process import command_line, exchange, flags, logs, shutdown
+from lib.process import command_line, exchange, flags, logs, shutdown, start
 from lib.process import metrics as process_metrics
 from lib.reconcile import metrics as reconcile_metrics
 
@@ -70,8 +69,14 @@ def run(
         ConfigError: the configuration can't be used; nothing was started.
     """
     build = process_metrics.Build(program.name, program.version)
-    written = values[common_flags.LOGGING_FORMAT]
-    registry = starting.begin(build, values[command_line.VERBOSITY], written, values)
+    settings = start.StartSettings(
+        values[command_line.VERBOSITY],
+        values[common_flags.LOGGING_FORMAT],
+        values,
+        f"{wanted.lease_namespace}/{wanted.lease_name}" if wanted.leader_elect else "",
+        wanted.identity,
+    )
+    registry = starting.begin(build, settings)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = reopening.Reopening(lambda: program.connect(calls))
     reach = starting.Reach(wanted.kubeconfig, wanted.master)
@@ -205,7 +210,7 @@ class Manager:
             api,
             namespace=wanted.lease_namespace,
             name=wanted.lease_name,
-            identity=f"{platform.node()}_{uuid.uuid4()}",
+            identity=wanted.identity,
             lease_s=wanted.lease_s,
             renew_s=wanted.renew_s,
             retry_s=wanted.retry_s,

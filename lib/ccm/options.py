@@ -10,7 +10,7 @@ from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
 from lib.daemon import common_flags
 from lib.nodes import deletion_budget
-from lib.process import config, exchange, flags
+from lib.process import config, exchange, flags, start
 
 NODE = "cloud-node-controller"
 LIFECYCLE = "cloud-node-lifecycle-controller"
@@ -49,6 +49,7 @@ class ManagerOptions:
     retry_s: float
     delete_limit: deletion_budget.Limit
     dry_run: bool
+    identity: str = dataclasses.field(default_factory=start.new_identity)
 
 
 def read(values: flags.Values, provider: str) -> ManagerOptions:

@@ -33,6 +33,7 @@ from lib.process import (
     flags,
     logs,
     shutdown,
+    start,
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import metrics as reconcile_metrics
@@ -79,7 +80,8 @@ def run(
     arenas.limit()
     build = process_metrics.Build(program.name, program.version)
     written = values[common_flags.LOGGING_FORMAT]
-    registry = starting.begin(build, values[command_line.VERBOSITY], written, values)
+    settings = start.StartSettings(values[command_line.VERBOSITY], written, values)
+    registry = starting.begin(build, settings)
     stop = threading.Event()
     with shutdown.on_signal(stop):
         return Plugin(program, driver_options, registry, stop).run(env)

@@ -36,6 +36,7 @@ from lib.process import (
     shutdown,
     slis,
     standard_endpoints,
+    start,
 )
 from lib.process import metrics as process_metrics
 
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 GRACE_S = 5.0
 """Seconds for running calls to end once the process must exit."""
 KUBELET = "/var/lib/kubelet"
-_PRETTY: Mapping[str, bool | None] = {"text": True, "json": False, "": None}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,11 +103,10 @@ def run(program: NodeDriverProgram, kernel: Kernel, values: flags.Values) -> int
         ConfigError: the configuration cannot be used; nothing was started.
     """
     arenas.limit()
-    pretty = _PRETTY[values[common_flags.LOGGING_FORMAT]]
-    verbosity = values[command_line.VERBOSITY]
-    logs.configure(logs.LogSettings(program.name, verbosity, is_pretty=pretty))
-    flags.warn(values, logs.get(__name__))
     build = process_metrics.Build(program.name, program.version)
+    written = values[common_flags.LOGGING_FORMAT]
+    settings = start.StartSettings(values[command_line.VERBOSITY], written, values)
+    start.log_start(build, settings)
     registry = process_metrics.new_registry(build)
     stop = threading.Event()
     with shutdown.on_signal(stop):
@@ -217,7 +216,7 @@ class NodePlugin:
 
     def _note(self, volume_id: str, action: Action, seconds: float) -> None:
         self._log.info(
-            "action carried out",
+            "action completed",
             volume_id=volume_id,
             operation=type(action).__name__,
             detail=str(action),

@@ -217,7 +217,9 @@ class RpcServer:
         Raises:
             ConfigError: the endpoint is invalid, or can't be listened on.
         """
-        target = _target(endpoint)
+        target = check_endpoint(endpoint)
+        if target.startswith(_UNIX):
+            pathlib.Path(target.removeprefix(_UNIX)).unlink(missing_ok=True)
         gate = _Gate(waiting, metrics)
         self._pool = futures.ThreadPoolExecutor(POOL, thread_name_prefix="rpc")
         self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
@@ -239,6 +241,9 @@ class RpcServer:
         """Refuse new calls, and wait for running calls. grace_s: at most, in s."""
         self._server.stop(grace_s).wait(grace_s + 1)
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+_UNIX = "unix:"
 
 
 def _handlers(
@@ -263,8 +268,8 @@ def _bytes(answer: message.Message) -> bytes:
 def _target(endpoint: str) -> str:
     """Return gRPC's target of "unix://path" or "tcp://host:port".
 
-    A path is absolute, also where it does not begin with a slash; an existing socket
-    of a killed process is removed. No host means all addresses.
+    A path is absolute, also where it does not begin with a slash. No host means all
+    addresses.
 
     Source: kubernetes/cloud-provider-openstack pkg/csi/cinder (ParseEndpoint, serve).
     """
@@ -276,8 +281,19 @@ def _target(endpoint: str) -> str:
         expected = "unix:///path/of/a/socket or tcp://host:port"
         problem = config.required("--endpoint", endpoint, expected)
         raise config.ConfigError([problem])
-    socket = pathlib.Path("/", path)
-    if reason := unix_sockets.unusable(socket):
-        raise config.ConfigError([config.FieldProblem("--endpoint", endpoint, reason)])
-    socket.unlink(missing_ok=True)
-    return f"unix:{socket}"
+    return f"unix:{pathlib.Path('/', path)}"
+
+
+def check_endpoint(endpoint: str) -> str:
+    """Return gRPC's target of an endpoint on which a server can listen.
+
+    Raises:
+        ConfigError: it is malformed, or its path cannot hold a socket.
+    """
+    target = _target(endpoint)
+    if target.startswith(_UNIX):
+        path = pathlib.Path(target.removeprefix(_UNIX))
+        if reason := unix_sockets.unusable(path):
+            problem = config.FieldProblem("--endpoint", endpoint, reason)
+            raise config.ConfigError([problem])
+    return target

@@ -129,7 +129,7 @@ class Access:
         except reviews.Overloaded:
             return exchange.Decision.OVERLOADED
         except kube_errors.KubeError as error:
-            self._log.warning("access could not be judged", error=str(error))
+            self._log.warning("cannot authorize the request", error=str(error))
             return exchange.Decision.FORBIDDEN
         return exchange.Decision.ALLOW if allowed else exchange.Decision.FORBIDDEN
 

@@ -28,8 +28,8 @@ LEADER_ELECT = Flag(
 LOGGING_FORMAT = Flag(
     "logging-format",
     kinds.one_of("text", "json"),
-    "",
-    "How logs are written: text or json; text on a terminal, else json, if empty.",
+    "text",
+    "Log format: text, as klog writes it, or json.",
 )
 USER_AGENT = Flag(
     "user-agent",

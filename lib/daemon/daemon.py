@@ -195,7 +195,9 @@ class Daemon:
         loops_left = group.join(self._grace.loops_s)
         loops_left += self._leadership.end(self._grace.lease_s, may_release=not running)
         if left := (*running, *loops_left):
-            self._log.warning("still running at the end", loops=left)
+            self._log.warning(
+                "threads still running after the shutdown deadline", threads=left
+            )
         for server in reversed(self._servers):
             server.stop()
 

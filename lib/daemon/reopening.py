@@ -44,7 +44,7 @@ class Reopening:
 
     def _warn(self) -> None:
         for warning in self._opened.warnings:
-            self._log.warning("odd configuration", reason=warning)
+            self._log.warning("configuration warning", reason=warning)
 
     def part(self, of: Callable[[protocol.Cloud], T | None]) -> Callable[[], T] | None:
         """Return what gives one part of the cloud in use; None: it has no such part.
@@ -90,7 +90,7 @@ class Reopening:
         self._opened = opened
         self._is_due = False
         self._told = ""
-        self._log.info("cloud reopened, its files have changed")
+        self._log.info("configuration reloaded")
         self._warn()
         for fn in self._after:
             fn()
@@ -110,7 +110,9 @@ class Reopening:
         text = error.summary if isinstance(error, errors.CloudError) else str(error)
         if text != self._told:
             self._told = text
-            self._log.error("cloud not reopened, old one kept", error=text)
+            self._log.error(
+                "configuration reload failed, keeping the previous one", error=text
+            )
 
     def _require_same_kinds(self, new: protocol.Cloud) -> None:
         """See that what was there still is, and nothing else: that takes a new start.
@@ -126,5 +128,5 @@ class Reopening:
                 kind = field.name.replace("_", " ")
                 switched = "off" if was else "on"
                 raise config.ConfigError(
-                    [f"{kind} were switched {switched}: that takes a restart"]
+                    [f"{kind} were switched {switched}: requires a restart"]
                 )

@@ -6,6 +6,16 @@ from lib.process import certificates, serving, tls
 from lib.process.clock import utc_now
 
 
+def check(files: tuple[str, str], authorities: str = "") -> None:
+    """Check the files of a certificate; parameters as of `choose`.
+
+    Raises:
+        ConfigError: they cannot be used.
+    """
+    if all(files) or authorities:
+        choose(files, authorities)
+
+
 def choose(files: tuple[str, str], authorities: str = "") -> serving.Certificate:
     """Return the certificate of two files, or a self-signed one in memory.
 

@@ -8,10 +8,9 @@ import prometheus_client
 
 from lib.daemon import counting
 from lib.kube import client, errors, kube_config
-from lib.process import config, flags, logs
+from lib.process import config, start
 from lib.process import metrics as process_metrics
 
-_PRETTY = {"text": True, "json": False, "": None}
 USUAL_POOL = 64
 
 
@@ -28,22 +27,26 @@ class Reach:
     pool_size: int = USUAL_POOL
 
 
-def configure_logs(program: str, verbosity: int, format: str) -> None:
-    """Log as --v and --logging-format say: text, json, or empty for either."""
-    logs.configure(logs.LogSettings(program, verbosity, is_pretty=_PRETTY[format]))
-
-
 def begin(
-    build: process_metrics.Build,
-    verbosity: int,
-    format: str,
-    values: flags.Values | None = None,
+    build: process_metrics.Build, settings: start.StartSettings
 ) -> prometheus_client.CollectorRegistry:
-    """Log as asked, warn of flags without effect, and make the process's registry."""
-    configure_logs(build.component, verbosity, format)
-    if values is not None:
-        flags.warn(values, logs.get(__name__))
+    """Set logging up, log the start, and create the registry of the process."""
+    start.log_start(build, settings)
     return process_metrics.new_registry(build)
+
+
+def load(reach: Reach, env: Mapping[str, str]) -> kube_config.Configuration:
+    """Read how the API server is reached.
+
+    Raises:
+        ConfigError: the kubeconfig, or a file that it names, cannot be used.
+    """
+    try:
+        return kube_config.load(reach.kubeconfig or None, reach.master or None, env=env)
+    except errors.KubeError as error:
+        text = error.message
+        problem = config.FieldProblem("--kubeconfig", None, "", problem=text)
+        raise config.ConfigError([problem]) from error
 
 
 def connect(
@@ -57,14 +60,7 @@ def connect(
     Raises:
         ConfigError: what leads to it can't be used.
     """
-    try:
-        configuration = kube_config.load(
-            reach.kubeconfig or None, reach.master or None, env=env
-        )
-    except errors.KubeError as error:
-        text = error.message
-        problem = config.FieldProblem("--kubeconfig", None, "", problem=text)
-        raise config.ConfigError([problem]) from error
+    configuration = load(reach, env)
     agent = f"{build.component}/{build.version} ({platform.system().lower()})"
     return client.KubeClient(
         configuration,

@@ -9,7 +9,14 @@ import prometheus_client
 
 from lib.cloud import protocol
 from lib.cloud.support import source
-from lib.daemon import access, counting, daemon, server_certificate, starting
+from lib.daemon import (
+    access,
+    common_flags,
+    counting,
+    daemon,
+    server_certificate,
+    starting,
+)
 from lib.discoverer import metrics
 from lib.discoverer.options import DiscovererOptions
 from lib.discovery import act, flow, observe
@@ -20,6 +27,7 @@ from lib.process import (
     logs,
     probes,
     shutdown,
+    start,
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import metrics as reconcile_metrics
@@ -63,7 +71,9 @@ def run(
         ConfigError: the configuration can't be used; nothing was started.
     """
     build = process_metrics.Build(program.name, program.version)
-    registry = starting.begin(build, options.verbosity, options.logging_format)
+    written = options.values[common_flags.LOGGING_FORMAT]
+    settings = start.StartSettings(options.verbosity, written, options.values)
+    registry = starting.begin(build, settings)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = program.connect(calls).cloud
     reach = starting.Reach(options.kubeconfig, pool_size=CONNECTIONS)

@@ -122,7 +122,7 @@ class DiscovererOptions:
     guarded_by: access.AccessResource
     settings: model.DiscoverySettings
     verbosity: int
-    logging_format: str
+    values: flags.Values
 
 
 def read(
@@ -157,10 +157,20 @@ def read(
             rules=_rules(values, problems),
         ),
         verbosity=settings.get(command_line.VERBOSITY, "LOGGER_LEVEL"),
-        logging_format=values[common_flags.LOGGING_FORMAT],
+        values=values,
     )
     config.require(problems)
     return options
+
+
+def kubeconfig(values: flags.Values, env: Mapping[str, str]) -> str:
+    """Return the path of the kubeconfig: of the flag, or of the environment variable."""
+    return _FlagsAndEnvironment(values, env).get(KUBECONFIG, "KUBECONFIG")
+
+
+def certificate_files(values: flags.Values) -> tuple[str, str]:
+    """Return the files of certificate and key, empty where not set."""
+    return values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]
 
 
 class _FlagsAndEnvironment:

@@ -321,7 +321,7 @@ class KubeClient(Api):
             configuration = self._session.configuration.reload()
             pool = configuration.pool(self._pool_size)
         except errors.KubeError as error:
-            self._log.warning("credentials could not be read again", error=str(error))
+            self._log.warning("cannot reload the credentials", error=str(error))
             return
         self._session = _Session(configuration, pool)
 

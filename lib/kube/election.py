@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from lib.kube import client, errors, interrupt, lease, resources
-from lib.process import decoding
+from lib.process import decoding, repeats
 from lib.process.clock import utc_now
 
 CONNECT_TIMEOUT_S = 5.0
@@ -64,6 +64,8 @@ class Election:
         self._log = structlog.stdlib.get_logger().bind(lease=f"{namespace}/{name}")
         self._seen: lease.Lease | None = None
         self._seen_at = NEVER
+        self._repeats = repeats.Repeats()
+        self._reported_holder = ""
         self._is_deleted = False  # the Lease, since `_seen` was read
         self._must_look = True
         # Guards what follows; told when a write has ended.
@@ -143,7 +145,7 @@ class Election:
         on_lost: Callable[[], None],
         stop: threading.Event,
     ) -> None:
-        self._log.info("leading", identity=self._identity)
+        self._log.info("became leader", identity=self._identity)
         ended = threading.Event()
         guard = threading.Thread(
             target=self._watch_over, args=(on_lost, ended), daemon=True, name="election"
@@ -191,12 +193,26 @@ class Election:
             return self.attempt()
         except errors.KubeError as error:
             self._must_look = True
-            self._log.warning("lease not read or written", error=str(error))
+            self._report(error)
             return False
         except msgspec.MsgspecError as error:
             self._must_look = True
-            self._log.error("lease not understood", exc_info=error)
+            self._log.error("unexpected Lease content", exc_info=error)
             return False
+
+    def _report(self, error: errors.KubeError) -> None:
+        """Log why the Lease was not read or written: once a minute with a count."""
+        count = self._repeats.count(error.message)
+        if count is not None:
+            text = f"{error.message}; retry in {self._retry_s:.1f}s"
+            self._log.warning("Lease request failed", error=text, count=count)
+
+    def _report_holder(self) -> None:
+        """Log the process that holds the Lease, once for each."""
+        holder = self._seen.record.holder_identity if self._seen else ""
+        if holder != self._reported_holder:
+            self._reported_holder = holder
+            self._log.info("waiting for Lease held by another process", holder=holder)
 
     def _timeout_s(self) -> float:
         """Leave time for a second try within what is left to us."""
@@ -298,7 +314,7 @@ class Election:
                 return
             self._is_over = True
             self._act_until = NEVER
-        self._log.error("leadership lost", identity=self._identity)
+        self._log.error("lost leadership", identity=self._identity)
         on_lost()
 
     def _release(self) -> None:
@@ -311,17 +327,18 @@ class Election:
                 return
             idle = self._changed.wait_for(lambda: not self._in_flight, LAST_WRITES_S)
         if not idle or self._seen is None:
-            self._log.warning("lease not released: a write is still in flight")
+            self._log.warning("Lease not released: a write is in progress")
             return
         try:
             self._write(lease.released(self._seen.record, self._now()))
-            self._log.info("lease released", identity=self._identity)
+            self._log.info("Lease released", identity=self._identity)
         except errors.KubeError as error:
-            self._log.warning("lease not released", error=str(error))
+            self._log.warning("cannot release the Lease", error=str(error))
 
     def _follow(self, watcher: interrupt.Interrupt, stop: threading.Event) -> None:
         """Wait until the lease may be free, or it is worth another look."""
         if self._seen is not None and not self._must_look and not self._is_free():
+            self._report_holder()
             with contextlib.suppress(errors.KubeError, msgspec.MsgspecError):
                 self._watch(watcher, self._seen.version, self._free_in_s())
             self._must_look = True

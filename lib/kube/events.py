@@ -137,10 +137,10 @@ class Recorder:
             try:
                 self._send(said, at)
             except errors.KubeError as error:
-                self._log.warning("event not sent", error=str(error))
+                self._log.warning("cannot send the Event", error=str(error))
                 self._dropped()
             except Exception as error:  # this is a loop; see lib/reconcile/runner.py
-                self._log.error("event broke", exc_info=error)
+                self._log.error("unexpected error in event recorder", exc_info=error)
                 self._dropped()
             finally:
                 self._queue.task_done()

@@ -75,7 +75,7 @@ class Fresh(Generic[T]):
         except errors.NotFound:
             return FreshObject(None)
         except errors.KubeError as error:
-            self._log.warning("object not read", key=key, error=str(error))
+            self._log.warning("cannot read the object", key=key, error=str(error))
             return FreshObject(known, held=True)
         return FreshObject(decoding.decode(body, self._type))
 

@@ -258,7 +258,7 @@ class Store(Generic[T]):
                 self._log.debug("watch failed", error=str(error))
             return error
         except Exception as error:  # this is a loop; see lib/reconcile/runner.py
-            self._log.error("watch broke", exc_info=error)
+            self._log.error("unexpected error in watch", exc_info=error)
             self._must_list = True
             return error
         return None
@@ -349,7 +349,7 @@ class Store(Generic[T]):
         try:
             fn(key, old, new)
         except Exception as error:  # one subscriber's bug must not stop the others
-            self._log.error("subscriber broke", key=key, exc_info=error)
+            self._log.error("unexpected error in subscriber", key=key, exc_info=error)
 
 
 def _at_least(version: str, minimum: str) -> bool:

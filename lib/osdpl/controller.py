@@ -7,13 +7,12 @@ lost or the process is killed, the kernel kills them.
 import dataclasses
 import platform
 import threading
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import prometheus_client
 
-from lib.daemon import access, daemon, server_certificate, starting
+from lib.daemon import access, common_flags, daemon, server_certificate, starting
 from lib.helm import cache, child, command
 from lib.kube import client, election, events, guarded, kube_config, resources
 from lib.operator_edge import doorbell, objects
@@ -32,7 +31,7 @@ from lib.osdpl import (
     work,
 )
 from lib.osdpl.options import Options
-from lib.process import exchange, probes, shutdown
+from lib.process import command_line, exchange, probes, shutdown, start
 from lib.process import metrics as process_metrics
 from lib.process.clock import utc_now
 from lib.reconcile import jobs, queue, runner
@@ -65,7 +64,15 @@ def run(program: Program, options: Options, env: Mapping[str, str]) -> int:
         ConfigError: the configuration cannot be used; nothing was started.
     """
     build = process_metrics.Build(program.name, program.version)
-    registry = starting.begin(build, options.verbosity, options.logging_format)
+    values, lease = options.values, options.lease
+    settings = start.StartSettings(
+        values[command_line.VERBOSITY],
+        values[common_flags.LOGGING_FORMAT],
+        values,
+        f"{options.namespace}/{lease}" if lease else "",
+        options.identity,
+    )
+    registry = starting.begin(build, settings)
     reach = starting.Reach(options.kubeconfig, pool_size=CONNECTIONS)
     api = starting.connect(build, reach, env, registry)
     stop = threading.Event()
@@ -234,7 +241,7 @@ class Controller:
             self._api,
             namespace=self._options.namespace,
             name=self._options.lease,
-            identity=f"{platform.node()}_{uuid.uuid4()}",
+            identity=self._options.identity,
         )
 
     def _serve(self) -> None:

@@ -8,7 +8,7 @@ from lib.daemon import access, common_flags
 from lib.helm import errors as helm_errors
 from lib.helm import sources
 from lib.osdpl import model
-from lib.process import command_line, config, flags, kinds
+from lib.process import command_line, config, flags, kinds, start
 from lib.process.flags import Flag
 
 NAMESPACE = Flag(
@@ -101,8 +101,8 @@ class Options:
     webhook_port: int
     tls_files: tuple[str, str]
     lease: str | None
-    verbosity: int
-    logging_format: str
+    values: flags.Values
+    identity: str = dataclasses.field(default_factory=start.new_identity)
 
     @property
     def guarded_by(self) -> access.AccessResource:
@@ -139,8 +139,7 @@ def read(values: flags.Values) -> Options:
         webhook_port=values[WEBHOOK_PORT],
         tls_files=_pair(values, problems),
         lease=values[LEASE_NAME] if values[common_flags.LEADER_ELECT] else None,
-        verbosity=values[command_line.VERBOSITY],
-        logging_format=values[common_flags.LOGGING_FORMAT],
+        values=values,
     )
     config.require(problems)
     return options

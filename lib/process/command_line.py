@@ -39,7 +39,10 @@ HEAD_MAX = 30
 """Columns for the names of flags in the help; a longer one has a line of its own."""
 
 
-def _nothing_wrong(values: flags.Values) -> Sequence[config.FieldProblem]:
+Judge = Callable[[flags.Values], Sequence[config.FieldProblem | str]]
+
+
+def _nothing_wrong(values: flags.Values) -> Sequence[config.FieldProblem | str]:
     del values
     return ()
 
@@ -48,15 +51,16 @@ def _nothing_wrong(values: flags.Values) -> Sequence[config.FieldProblem]:
 class Program:
     """What a component is called, does and accepts.
 
-    table: its flags; --help and --version are added. judge: returns what is
-    wrong with values that can be read, to be reported together with what cannot.
+    table: its flags; --help and --version are added. judge: returns the problems of
+    flags that were read, and of the files and addresses that they name, to be reported
+    together with flags that were not read.
     """
 
     name: str
     help: str
     version: str
     table: tuple[flags.Flag[object], ...]
-    judge: Callable[[flags.Values], Sequence[config.FieldProblem]] = _nothing_wrong
+    judge: Judge = _nothing_wrong
 
 
 def main(program: Program, run: Callable[[flags.Values], int]) -> NoReturn:
@@ -89,16 +93,26 @@ def execute(
     if values[VERSION] != "false" and not unread:
         sys.stdout.write(f"{program.name} {program.version}\n")
         return shutdown.Exit.OK
-    unreadable = {problem.field for problem in unread}
-    judged = program.judge(values)
-    problems = (*unread, *(one for one in judged if one.field not in unreadable))
     try:
-        config.require(problems)
+        config.require(_problems(program, values, unread))
         return run(values)
     except config.ConfigError as error:
         for problem in error.problems:
             sys.stderr.write(f"{program.name}: {problem}\n")
         return shutdown.Exit.USAGE
+
+
+def _problems(
+    program: Program, values: flags.Values, unread: Sequence[config.FieldProblem]
+) -> Sequence[config.FieldProblem | str]:
+    """Return all problems, each once; of a flag that was not read only that."""
+    fields = {problem.field for problem in unread}
+    judged = {
+        str(problem): problem
+        for problem in program.judge(values)
+        if not isinstance(problem, config.FieldProblem) or problem.field not in fields
+    }
+    return (*unread, *judged.values())
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ field that holds a secret is never shown.
 import dataclasses
 import difflib
 import pathlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from lib.process import files, redaction
 
@@ -137,6 +137,17 @@ class ConfigError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
+
+
+def collect(*checks: Callable[[], object]) -> tuple[FieldProblem | str, ...]:
+    """Run checks that may raise a ConfigError; return all problems, each once."""
+    problems: dict[str, FieldProblem | str] = {}
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            problems |= {str(problem): problem for problem in error.problems}
+    return tuple(problems.values())
 
 
 def require(problems: Sequence[FieldProblem | str]) -> None:

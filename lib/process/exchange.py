@@ -167,7 +167,7 @@ class HttpRoutes:
             return self._judge(request) or self._handle(request)
         except Exception as error:
             log = structlog.stdlib.get_logger()
-            log.error("request broke", path=request.path, exc_info=error)
+            log.error("unexpected error in request", path=request.path, exc_info=error)
             return _plain(http.HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _judge(self, request: Request) -> Reply | None:

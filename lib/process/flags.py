@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar, cast
 
-from lib.process import config, kinds
+from lib.process import config, kinds, redaction
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -56,11 +56,27 @@ class Values:
         """Report whether the flag was on the command line."""
         return flag.name in self._given
 
+    def changed(self) -> list[str]:
+        """Return the flags whose values differ from their defaults, as written.
+
+        Values of secrets are hidden.
+        """
+        return [
+            f"--{flag.name}={_shown(flag, self[flag])}"
+            for flag in self._flags
+            if self[flag] != flag.default
+        ]
+
     def without_effect(self) -> tuple[Flag[object], ...]:
         """Return the flags that were given and do nothing, in the table's order."""
         return tuple(
             flag for flag in self._flags if flag.no_effect and self.is_given(flag)
         )
+
+
+def _shown(flag: Flag[T], value: T) -> str:
+    is_secret = flag.is_secret or redaction.is_secret(flag.name)
+    return redaction.REDACTED if is_secret else flag.kind.show(value)
 
 
 class Log(Protocol):

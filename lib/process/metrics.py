@@ -1,18 +1,24 @@
 """The process's registry of metrics, and how it is shown."""
 
 import dataclasses
+import os
 
 import prometheus_client
 from prometheus_client import exposition
 
+COMMIT = "MOORING_COMMIT"
+"""Environment variable with the commit, which the build of an image sets."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Build:
-    """Which program this is."""
+    """Which program this is. revision: commit, empty where it is not known."""
 
     component: str
     version: str
-    revision: str = ""
+    revision: str = dataclasses.field(
+        default_factory=lambda: os.environ.get(COMMIT, "")
+    )
 
 
 def new_registry(build: Build) -> prometheus_client.CollectorRegistry:

@@ -165,9 +165,11 @@ class Probes:
                 return
             (self._failed.discard if was_failed else self._failed.add)(mark)
         if why_not is None:
-            self._log.info("check passes again", probe=path, check=name)
+            self._log.info("health check recovered", probe=path, check=name)
         else:
-            self._log.warning("check fails", probe=path, check=name, reason=why_not)
+            self._log.warning(
+                "health check failed", probe=path, check=name, reason=why_not
+            )
 
 
 def _withheld(name: str) -> str:

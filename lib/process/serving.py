@@ -54,6 +54,17 @@ def listen(address: str, port: int) -> socket.socket | None:
         raise config.ConfigError([problem]) from error
 
 
+def check_address(address: str, port: int) -> None:
+    """Check that a server can listen on an address.
+
+    Raises:
+        ConfigError: as `listen` does.
+    """
+    listener = listen(address, port)
+    if listener is not None:
+        listener.close()
+
+
 def is_loopback(address: str) -> bool:
     """Report whether only this host, or pod, reaches an IP address."""
     try:

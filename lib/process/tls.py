@@ -36,9 +36,12 @@ class Clients:
         try:
             self._pem = self._read()
         except (OSError, ValueError) as error:
-            self._log.error("new client authorities not usable", error=str(error))
+            self._log.error(
+                "client authorities not reloaded, keeping the previous ones",
+                error=str(error),
+            )
             return False
-        self._log.info("client authorities read again")
+        self._log.info("client authorities reloaded")
         return True
 
     def ask(self, context: ssl.SSLContext) -> None:
@@ -151,9 +154,12 @@ class FromFiles:
                 try:
                     self._context = self._load()
                 except OSError as error:  # ssl.SSLError is one
-                    self._log.error("new certificate not usable", error=str(error))
+                    self._log.error(
+                        "serving certificate not reloaded, keeping the previous one",
+                        error=str(error),
+                    )
                 else:
-                    self._log.info("certificate read again")
+                    self._log.info("serving certificate reloaded")
             return self._context
 
     def _load(self) -> ssl.SSLContext:

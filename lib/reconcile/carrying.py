@@ -130,4 +130,4 @@ class Carrier(Generic[Snapshot, Action]):
             if not is_note:
                 self.beat()
                 name = type(action).__name__
-                log.info("action carried out", key=key, action=name)
+                log.info("action completed", key=key, action=name)

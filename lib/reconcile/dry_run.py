@@ -17,7 +17,7 @@ def omits(action: Action, key: str, *, is_note: bool) -> bool:
     """
     if not is_note:
         log = structlog.stdlib.get_logger()
-        log.info("action left out (dry run)", key=key, action=str(action))
+        log.info("action skipped (dry run)", key=key, action=str(action))
     return not is_note
 
 

@@ -41,10 +41,12 @@ class Loops:
         try:
             loop(self._stop)
         except Exception as error:
-            self._log.error("loop broke", loop=name, exc_info=error)
+            self._log.error(
+                "unexpected error in controller loop", loop=name, exc_info=error
+            )
             self.failed.set()
         if not self._stop.is_set():
-            self._log.error("loop ended early", loop=name)
+            self._log.error("controller loop stopped unexpectedly", loop=name)
             self.failed.set()
             self._stop.set()
 

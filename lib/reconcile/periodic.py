@@ -72,7 +72,7 @@ class Periodic:
             controller=self.name, next_try_s=self.interval_s
         )
         if failure is None:
-            log.error("periodic pass broke", exc_info=error)
+            log.error("unexpected error in periodic reconcile", exc_info=error)
             return reconcile_metrics.Result.UNEXPECTED_ERROR
-        log.warning("periodic pass failed", error=failure.summary)
+        log.warning("periodic reconcile failed", error=failure.summary)
         return reconcile_metrics.Result.FAILURE

@@ -15,6 +15,7 @@ from typing import Generic, Protocol
 
 import structlog
 
+from lib.process import repeats
 from lib.process.clock import utc_now
 from lib.reconcile import carrying
 from lib.reconcile import failure as failures
@@ -172,6 +173,7 @@ class Runner(Generic[Snapshot, Action]):
         self._settings = settings or RunnerSettings()
         self._clocks = clocks or Clocks()
         self._log = structlog.stdlib.get_logger(controller=flow.name)
+        self._repeats = repeats.Repeats(clock=self._clocks.monotonic)
         self._in_flight: set[concurrent.futures.Future[None]] = set()
         self._slow: set[concurrent.futures.Future[None]] = set()
         self._unread: dict[queues.Claim, Snapshot] = {}
@@ -417,11 +419,20 @@ class Runner(Generic[Snapshot, Action]):
             key=claims[0].key, keys=len(claims), step=step, next_try_s=min(waits)
         )
         if failure is None:
-            log.error("pass broke", exc_info=error)
+            log.error("unexpected error in reconcile", exc_info=error)
         else:
-            say = log.debug if failure.is_routine else log.warning
-            say("pass failed", error=failure.summary)
+            self._report(log, failure)
         return result
+
+    def _report(
+        self, log: structlog.stdlib.BoundLogger, failure: failures.Failure
+    ) -> None:
+        """Log a failure: the same one once a minute, with a count."""
+        count = None if failure.is_routine else self._repeats.count(failure.summary)
+        if count is None:
+            log.debug("reconcile failed", error=failure.summary)
+        else:
+            log.warning("reconcile failed", error=failure.summary, count=count)
 
     def _requeue(self, claim: queues.Claim, failure: failures.Failure | None) -> float:
         """Put a key back into the queue; return its wait in seconds."""

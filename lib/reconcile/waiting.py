@@ -121,7 +121,7 @@ class Settler:
         if self.metrics is not None:
             self.metrics.retried(flow.name)
         structlog.stdlib.get_logger().debug(
-            "pass failed",
+            "reconcile failed",
             key=key,
             next_try_s=failure.requeue_after_s,
             error=failure.summary,

@@ -58,7 +58,7 @@ def quiet(*, verbose: bool = True) -> None:
     """
     from lib.process import logs
 
-    logs.configure(logs.LogSettings("mooring", is_pretty=True, is_quiet=not verbose))
+    logs.configure(logs.LogSettings("mooring", is_quiet=not verbose))
 
 
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":

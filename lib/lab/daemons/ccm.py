@@ -125,7 +125,8 @@ def launch(
 ) -> None:
     """Start it unless it runs, and don't wait for it. words, env: see `start`."""
     whole = {**pexes.environment(where), **(env or {})}
-    processes.start(where, component, [*pexes.command(pex), *words], whole)
+    command = [*pexes.command(pex), "--logging-format=json", *words]
+    processes.start(where, component, command, whole)
 
 
 def replace_outdated(where: places.Places, name: str, file: pathlib.Path) -> None:

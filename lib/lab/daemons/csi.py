@@ -96,6 +96,7 @@ def start_driver(
         f"--endpoint=unix://{address(where)}",
         f"--cloud-config={cloud_conf}",
         f"--cluster={cluster}",
+        "--logging-format=json",
         *extra,
     )
     command = [*pexes.command(pex), *words]

@@ -97,7 +97,7 @@ class Daemon:
     def errors(self) -> str:
         """Return the failures in its log, as it was before it became JSON."""
         lines = [line for line in self.log().splitlines() if line.startswith("{")]
-        return "\n".join(json.loads(line).get("error", "") for line in lines)
+        return "\n".join(json.loads(line).get("err", "") for line in lines)
 
 
 @contextlib.contextmanager
@@ -124,6 +124,7 @@ def running(
         f"--listen-address=127.0.0.1:{daemon.port}",
         f"--secure-port={daemon.secure_port}",
         "--bind-address=127.0.0.1",
+        "--logging-format=json",
         f"--kubeconfig={kubeconfig}",
         *extra,
     )

@@ -156,6 +156,7 @@ def launch(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         f"--webhook-port={where.port(WEBHOOK)}",
+        "--logging-format=json",
         *extra,
     )
     processes.start(

@@ -30,8 +30,15 @@ def test_problems_of_flags_and_environment_are_reported_together() -> None:
     assert sorted(fields) == [
         "--cloud",
         "--discovery-period",
+        "--kubeconfig",
         "--listen-address",
         "MODULE_CONFIG",
+        "OS_AUTH_URL",
+        "OS_DOMAIN_NAME",
+        "OS_PASSWORD",
+        "OS_REGION",
+        "OS_TENANT_ID",
+        "OS_USERNAME",
     ]
 
 

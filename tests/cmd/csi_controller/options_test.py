@@ -208,7 +208,7 @@ def test_the_module_itself_starts_the_program() -> None:
 
 
 def test_the_core_of_grpc_writes_nothing_into_the_log(tmp_path: pathlib.Path) -> None:
-    """A socket that can't be made is one line of ours."""
+    """A socket that cannot be created is one line of ours."""
     file = tmp_path / "cloud-config"
     file.write_text(GOOD)
     endpoint = f"unix://{tmp_path}/no/such/folder/csi.sock"

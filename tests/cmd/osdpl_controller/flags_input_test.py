@@ -9,16 +9,16 @@ from lib.process import command_line
 from osdpl_controller import main, version
 
 ROWS = {
-    "--helm-timeout=0s": "'0s'.* of 1s at least",
-    "--helm-timeout=-5s": "'-5s'.* of 1s at least",
-    "--helm-timeout=soon": "'soon'.* duration such as 5m0s",
-    "--helm-slots=0": "'0'.* from 1 to 64",
-    "--helm-slots=x": "'x'.* from 1 to 64",
-    "--webhook-port=65536": "'65536'.* from 0 to 65535",
-    "--secure-port=-1": "'-1'.* from 0 to 65535",
-    "--settings=/absent": "'/absent'.* folder that exists",
-    "--kubeconfig=/absent": "'/absent'.* file that exists",
-    "--tls-cert-file=/dev/null/x": "'/dev/null/x'.* file that exists",
+    "--helm-timeout=0s": '"0s".* at least 1s',
+    "--helm-timeout=-5s": '"-5s".* at least 1s',
+    "--helm-timeout=soon": '"soon".* duration such as 5m0s',
+    "--helm-slots=0": '"0".* from 1 to 64',
+    "--helm-slots=x": '"x".* from 1 to 64',
+    "--webhook-port=65536": '"65536".* from 0 to 65535',
+    "--secure-port=-1": '"-1".* from 0 to 65535',
+    "--settings=/absent": '"/absent".* existing directory',
+    "--kubeconfig=/absent": "/absent: no such file",
+    "--tls-cert-file=/dev/null/x": "/dev/null/x: not a directory",
     "--chart-source=ftp://user:secret@host": r"http\(s\)://host/path",
     "--namespace=": "name of a namespace",
 }

@@ -76,17 +76,17 @@ def test_it_is_named(
     words = [f"--secure-port={ports[0]}", f"--webhook-port={ports[1]}"]
     if case == "files of two pairs":
         words += [f"--tls-cert-file={one[0]}", f"--tls-private-key-file={other[1]}"]
-        shown = f"serving certificate: '{one[0]}'"
+        shown = f'--tls-cert-file: invalid value "{one[0]}"'
     else:
         used = port if case == "one port for both" else taken
-        shown = f"serving address: '127.0.0.1:{used}'"
+        shown = f'serving address: invalid value "127.0.0.1:{used}"'
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)
     words += [f"--kubeconfig={kubeconfig}", "--bind-address=127.0.0.1"]
     program = command_line.Program(main.NAME, main.HELP, version.VERSION, options.FLAGS)
     code = command_line.execute(program, main.run, words)
     output = "".join(capsys.readouterr())
-    (message,) = (line for line in output.splitlines() if "serving" in line)
+    (message,) = (line for line in output.splitlines() if "invalid" in line)
     print(f"{case:20} {message}")
     assert code == 2
     assert shown in message

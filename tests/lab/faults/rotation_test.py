@@ -23,7 +23,7 @@ from tests.harness import waiting
 
 NOBODY = InstanceRef("", "openstack:///00000000-0000-0000-0000-000000000000")
 WITHIN_S = 10.0
-REOPENED = "cloud reopened, its files have changed"
+REOPENED = "configuration reloaded"
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 SetPassword = Callable[[str], None]

@@ -243,7 +243,7 @@ def reported(
     entries = [
         entry
         for entry in entries_of(site.log())
-        if entry.get("event") == "condition changed" and entry["message"] == message
+        if entry.get("msg") == "condition changed" and entry["message"] == message
     ]
     print(f"{reason}: {message[:200]}: {len(recorded)} Event, {len(entries)} log entry")
     assert len(entries) == 1

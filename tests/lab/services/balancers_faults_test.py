@@ -173,4 +173,4 @@ def test_a_leader_dies_while_it_makes_a_load_balancer(room: Room) -> None:
 
 def is_leading(room: Room, number: int) -> bool:
     log = room.replicas[number].place.log / "openstack-ccm.log"
-    return '"event": "leading"' in log.read_text()
+    return '"msg": "became leader"' in log.read_text()

@@ -36,7 +36,7 @@ WRITES = 4
 """Of each leader, before its Lease is deleted and after it was taken over."""
 TURNS = testing.by_tier(("first",), ("first", "second"))
 WITHIN_S = 300.0
-LOST = '"event": "leadership lost"'
+LOST = '"msg": "lost leadership"'
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,9 +28,9 @@ SERVERS = ("mine-1", "mine-2")
 ABSENT_S = testing.by_tier(20.0, 30.0)
 """Longer than the time between the two reads that prove an absence, which is 15 s."""
 SERVED_S = 300.0
-REFUSED = '"event": "cloud not reopened, old one kept"'
+REFUSED = '"msg": "configuration reload failed, keeping the previous one"'
 KEPT = "NodeDeletionBlocked"
-REOPENED = '"event": "cloud reopened, its files have changed"'
+REOPENED = '"msg": "configuration reloaded"'
 
 
 @dataclasses.dataclass(frozen=True)

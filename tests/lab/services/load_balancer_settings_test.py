@@ -28,7 +28,7 @@ NAMESPACE = "settings"
 NODES: Mapping[str, Mapping[str, str]] = {"set-1": {"role": "edge"}, "set-2": {}}
 TIMEOUT_S = 240.0
 POLL_S = 0.5
-REOPENED = "cloud reopened, its files have changed"
+REOPENED = "configuration reloaded"
 """Of the daemon's log."""
 
 FIRST = """

@@ -121,7 +121,7 @@ def running(tmp_path: pathlib.Path) -> Iterator[Running]:
 
 def test_what_is_odd_in_the_files_is_told_once(tmp_path: pathlib.Path) -> None:
     log = io.StringIO()
-    logs.configure(logs.LogSettings("test", is_pretty=False, out=log))
+    logs.configure(logs.LogSettings("test", format=logs.JSON, out=log))
     one = Running(tmp_path, None)
     one.thread.start()
     one.create("pvc-1")

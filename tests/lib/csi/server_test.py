@@ -104,7 +104,7 @@ class Served:
 @pytest.fixture()
 def served(tmp_path: pathlib.Path) -> Iterator[Served]:
     log = StringIO()
-    logs.configure(logs.LogSettings("test", 4, is_pretty=False, out=log))
+    logs.configure(logs.LogSettings("test", 4, format=logs.JSON, out=log))
     methods = Methods()
     registry = prometheus_client.CollectorRegistry()
     endpoint = f"unix://{tmp_path}/csi.sock"
@@ -171,10 +171,10 @@ def test_a_bug_is_internal_and_only_the_log_says_which(served: Served) -> None:
     assert _code(answer) is grpc.StatusCode.INTERNAL
     assert "inner life" not in answer.details()
     broken = [
-        one for one in served.entries() if one["event"] == "unexpected error in RPC"
+        one for one in served.entries() if one["msg"] == "unexpected error in RPC"
     ]
     assert len(broken) == 1
-    assert "inner life" in str(broken[0]["exception"])
+    assert "inner life" in str(broken[0]["stacktrace"])
 
 
 def test_what_is_not_offered_is_unimplemented(served: Served) -> None:
@@ -227,7 +227,7 @@ def test_a_call_is_logged_without_its_secrets(served: Served) -> None:
     served.delete(volume_id="v-1", secrets=secrets).result(DEADLINE)
     served.probe().result(DEADLINE)
     deleted, probed = served.entries()
-    assert deleted["event"] == "rpc answered"
+    assert deleted["msg"] == "rpc answered"
     assert deleted["level"] == "info"
     assert deleted["method"] == "DeleteVolume"
     assert deleted["volume_id"] == "v-1"

@@ -113,8 +113,8 @@ def test_after_a_change_all_calls_go_to_the_new_cloud(clouds: Clouds) -> None:
     assert not instances().confirm_absent(REF)
     assert clouds.asked == ["two", "two"]
     assert [entry["event"] for entry in logs] == [
-        "cloud reopened, its files have changed",
-        "odd configuration",
+        "configuration reloaded",
+        "configuration warning",
     ]
 
 
@@ -176,7 +176,7 @@ def test_load_balancers_can_be_switched_only_by_a_restart(
         held.look()
     assert held.part(lambda now: now.load_balancers) is not None
     (told,) = logs
-    assert "load balancers were switched off: that takes a restart" in told["error"]
+    assert "load balancers were switched off: requires a restart" in told["error"]
 
 
 def test_a_reload_that_leads_to_another_project_is_refused_and_retried(
@@ -242,7 +242,9 @@ def test_a_broken_file_leaves_the_old_cloud_and_is_told_once(clouds: Clouds) -> 
             held.look()
     ask(held)
     assert clouds.asked == ["one"]
-    assert [entry["event"] for entry in logs] == ["cloud not reopened, old one kept"]
+    assert [entry["event"] for entry in logs] == [
+        "configuration reload failed, keeping the previous one"
+    ]
     clouds.file.write_text("two")
     held.look()
     ask(held)

@@ -246,7 +246,7 @@ def test_a_file_that_breaks_leaves_the_old_credentials(
     there.list_page(resources.NODES, query={}, timeout_s=5)
     eventually(lambda: bool(log))
     there.list_page(resources.NODES, query={}, timeout_s=5)
-    assert log[0]["event"] == "credentials could not be read again"
+    assert log[0]["event"] == "cannot reload the credentials"
 
 
 def test_no_error_shows_the_token(server: "conftest.StandIn", connect: Connect) -> None:

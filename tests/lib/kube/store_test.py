@@ -159,7 +159,7 @@ def test_a_subscriber_that_breaks_stops_nobody(
     fake.put(resources.NODES, node("a"))
     nodes.relist()
     assert heard == ["a"]
-    assert log[-1]["event"] == "subscriber broke"
+    assert log[-1]["event"] == "unexpected error in subscriber"
 
 
 def test_a_snapshot_never_changes(fake: api.FakeApi, make: MakeStore) -> None:
@@ -558,7 +558,7 @@ def test_an_unreadable_line_does_not_end_the_loop(
     server.script.append(nonsense)
     running(nodes.run)
     eventually(lambda: lists(server) == 2)
-    assert [entry["event"] for entry in log] == ["watch broke"]
+    assert [entry["event"] for entry in log] == ["unexpected error in watch"]
 
 
 def test_a_store_stops_at_once(

@@ -3,8 +3,11 @@
 import io
 import json
 import logging
+import re
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 
 import pytest
 import structlog
@@ -16,13 +19,15 @@ Configure = Callable[..., Callable[[], list[Mapping[str, object]]]]
 
 @pytest.fixture()
 def configure() -> Iterator[Configure]:
-    """Yield a function that sets logging up, and gives one that reads the entries."""
+    """Yield a function that sets logging up and returns a reader of its entries."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
 
-    def set_up(verbosity: int = 0) -> Callable[[], list[Mapping[str, object]]]:
+    def set_up(
+        verbosity: int = 0, format: str = logs.JSON
+    ) -> Callable[[], list[Mapping[str, object]]]:
         out = io.StringIO()
-        logs.configure(logs.LogSettings("a-daemon", verbosity, out=out))
+        logs.configure(logs.LogSettings("a-daemon", verbosity, format, out))
         return lambda: [json.loads(line) for line in out.getvalue().splitlines()]
 
     yield set_up
@@ -35,23 +40,53 @@ def configure() -> Iterator[Configure]:
 
 def test_an_entry_is_one_line_of_json_with_fixed_keys(configure: Configure) -> None:
     read = configure()
-    logs.get("rooms").info("volume attached", volume_id="v1")
+    logs.get("packages").info("volume attached", volume_id="v1")
     (entry,) = read()
-    assert entry["timestamp"]
-    assert {key: at for key, at in entry.items() if key != "timestamp"} == {
-        "event": "volume attached",
+    assert list(entry) == [
+        *("ts", "level", "logger", "component", "msg"),
+        *("volume_id", "v"),
+    ]
+    assert abs(cast(float, entry["ts"]) - time.time() * 1000) < 60_000
+    assert {key: at for key, at in entry.items() if key != "ts"} == {
+        "msg": "volume attached",
         "level": "info",
         "component": "a-daemon",
-        "logger_name": "rooms",
+        "logger": "packages",
         "volume_id": "v1",
+        "v": 0,
     }
+
+
+def test_an_error_is_err_and_its_traceback_stacktrace(configure: Configure) -> None:
+    read = configure()
+    try:
+        leak()
+    except ValueError as error:
+        logs.get("x").error("request failed", error=str(error), exc_info=error)
+    (entry,) = read()
+    assert "ValueError" in str(entry["stacktrace"])
+    assert str(entry["err"]).startswith("login failed")
+    assert "v" not in entry
+
+
+def test_text_has_the_header_of_klog(configure: Configure) -> None:
+    """Source: k8s.io/klog/v2: Lmmdd hh:mm:ss.uuuuuu threadid file:line] msg."""
+    out = io.StringIO()
+    configure()
+    logs.configure(logs.LogSettings("a-daemon", format=logs.TEXT, out=out))
+    logs.get("lib.kube").warning("watch failed", error='a "b"', count=3, key=None)
+    pattern = (
+        r"W[0-9]{4} [0-9:]{8}\.[0-9]{6} +[0-9]+ lib\.kube\] "
+        r'"watch failed" err="a \\"b\\"" count=3 key=null\n'
+    )
+    assert re.fullmatch(pattern, out.getvalue()), out.getvalue()
 
 
 def test_a_logger_made_before_configure_follows_it(configure: Configure) -> None:
     log = logs.get("early")
     read = configure()
     log.warning("now")
-    assert read()[0]["logger_name"] == "early"
+    assert read()[0]["logger"] == "early"
 
 
 @pytest.mark.parametrize(("verbosity", "shown"), [(0, 1), (3, 1), (4, 2), (10, 2)])
@@ -78,9 +113,9 @@ def test_third_parties_go_the_same_way_from_warning_on(configure: Configure) -> 
     logging.getLogger("urllib3").info("chatter")
     logging.getLogger("urllib3").warning("pool is %s", "full")
     (entry,) = read()
-    assert entry["event"] == "pool is full"
+    assert entry["msg"] == "pool is full"
     assert entry["level"] == "warning"
-    assert entry["logger_name"] == "urllib3"
+    assert entry["logger"] == "urllib3"
     assert entry["component"] == "a-daemon"
 
 
@@ -90,7 +125,7 @@ def test_python_warnings_are_log_entries(configure: Configure) -> None:
         warnings.simplefilter("always")
         logging.captureWarnings(True)
         warnings.warn("old ways", stacklevel=1)
-    assert "old ways" in str(read()[0]["event"])
+    assert "old ways" in str(read()[0]["msg"])
 
 
 def leak() -> None:
@@ -98,15 +133,15 @@ def leak() -> None:
     raise ValueError(f"login failed, Authorization: Bearer {password}")
 
 
-@pytest.mark.parametrize("is_pretty", [True, False])
+@pytest.mark.parametrize("format", [logs.TEXT, logs.JSON])
 @pytest.mark.parametrize("by_library", [True, False])
 def test_no_way_of_logging_shows_a_secret(
-    configure: Configure, is_pretty: bool, by_library: bool
+    configure: Configure, format: str, by_library: bool
 ) -> None:
     """Not by key, nested, in a text, in a traceback, nor by a local variable."""
     configure()
     out = io.StringIO()
-    logs.configure(logs.LogSettings("a-daemon", is_pretty=is_pretty, out=out))
+    logs.configure(logs.LogSettings("a-daemon", format=format, out=out))
     try:
         leak()
     except ValueError as error:

@@ -55,7 +55,10 @@ def test_a_failure_is_logged_when_it_begins_and_when_it_ends(
     switch.why_not = None
     for _ in range(3):
         checks.live({})
-    assert [entry["event"] for entry in log] == ["check fails", "check passes again"]
+    assert [entry["event"] for entry in log] == [
+        "health check failed",
+        "health check recovered",
+    ]
 
 
 def test_a_check_may_be_excluded_and_an_unknown_one_is_told(

@@ -234,7 +234,7 @@ def test_an_expected_error_is_logged_once_as_a_warning_and_retried(
     assert count("mooring_reconcile_total", outcome="failure") == 1
     assert count("mooring_retries_total") == 1
     (entry,) = (entry for entry in log if entry["log_level"] == "warning")
-    assert entry["event"] == "pass failed"
+    assert entry["event"] == "reconcile failed"
     assert entry["error"] == "the cloud is busy"
     assert entry["key"] == "a"
     assert entry["controller"] == "greetings"
@@ -530,8 +530,10 @@ def test_a_failure_that_was_decided_is_reported_and_retried(
     last = "a" if dry_run else "a, 1 written"
     assert flow.ends == [(last, error)] * 3 + [("a", None)]
     assert flow.done == [] if dry_run else [Greet("event", 1)] * 3
-    warnings = [entry["error"] for entry in log if entry["log_level"] == "warning"]
-    assert warnings == [str(error)] * 3
+    failed = [entry for entry in log if entry["event"] == "reconcile failed"]
+    assert [entry["error"] for entry in failed] == [str(error)] * 3
+    levels = [entry["log_level"] for entry in failed]
+    assert levels == ["warning", "debug", "debug"], "once a minute"
     assert not [entry for entry in log if entry["log_level"] == "info"]
 
 
@@ -783,7 +785,9 @@ def test_a_scheduled_try_replaces_the_backoff_and_does_not_increase_it(
     keys.add("a", "t")
     run(flow)
     eventually(lambda: flow.done == [Greet("a")])
-    waits = [entry["next_try_s"] for entry in log if entry["event"] == "pass failed"]
+    waits = [
+        entry["next_try_s"] for entry in log if entry["event"] == "reconcile failed"
+    ]
     assert waits[:5] == [0.03] * 5
     assert waits[5] == pytest.approx(0.01, rel=0.21), "base_s: the first failure"
 

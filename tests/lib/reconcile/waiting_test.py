@@ -121,7 +121,7 @@ def test_it_goes_on_until_the_wish_is_fulfilled(
     assert tank.level == 3
     assert tank.reads == [0.0, 2.0, 4.0, 6.0]
     assert [(one["event"], one["key"], one["action"]) for one in log] == [
-        ("action carried out", "tank 1", "Fill")
+        ("action completed", "tank 1", "Fill")
     ] * 3
     assert counts(registry) == {"success": 1, "requeue": 3}
     assert tank.ends == [None] * 4
@@ -135,7 +135,7 @@ def test_an_error_with_a_time_is_tried_again_and_any_other_ends_the_waiting(
     settle(tank)
     assert tank.reads == [0.0, 5.0, 7.0, 9.0, 11.0]
     assert tank.level == 3
-    (entry,) = (one for one in log if one["event"] == "pass failed")
+    (entry,) = (one for one in log if one["event"] == "reconcile failed")
     assert (entry["log_level"], entry["error"], entry["next_try_s"]) == (
         "debug",
         "busy",
@@ -184,7 +184,7 @@ def test_a_dry_run_logs_what_it_does_not_do_and_says_so(
         settle(tank, dry_run=True)
     assert tank.level == 0
     assert [(one["event"], one["controller"], one["key"]) for one in log] == [
-        ("action left out (dry run)", "tanks", "tank 1")
+        ("action skipped (dry run)", "tanks", "tank 1")
     ]
     settle(Tank(wanted=3, level=3), dry_run=True)
     assert counts(registry) == {"failure": 1, "success": 1}

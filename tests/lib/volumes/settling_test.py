@@ -68,7 +68,7 @@ def test_each_action_is_one_entry_of_the_log_when_it_was_carried_out(
     """Before the call ends, so that a kill in between leaves its trace."""
     world = World()
     assert world.count(metrics.Result.SUCCESS) == 0
-    assert world.settle(wish) == [("action carried out", key, action)]
+    assert world.settle(wish) == [("action completed", key, action)]
     assert world.count(metrics.Result.SUCCESS) == 1
     assert (world.count(metrics.Result.REQUEUE) or 0) >= 1
     assert world.settle(wish) == []
@@ -89,7 +89,7 @@ def test_a_dry_run_changes_nothing_and_refuses_what_it_would_have_to_do(
                 world.process.settle(wish, callers.Caller(world.clock() + 60.0))
             assert refused.value.code is Code.ABORTED
     assert [(one["event"], one["key"]) for one in log] == [
-        ("action left out (dry run)", key)
+        ("action skipped (dry run)", key)
     ] * 2
     assert world.cloud.volumes() == before
     assert world.count(metrics.Result.FAILURE) == 2
