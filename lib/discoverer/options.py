@@ -164,7 +164,7 @@ def read(
 
 
 def kubeconfig(values: flags.Values, env: Mapping[str, str]) -> str:
-    """Return the path of the kubeconfig: of the flag, or of the environment variable."""
+    """Return the path of the kubeconfig: of its flag or environment variable."""
     return _FlagsAndEnvironment(values, env).get(KUBECONFIG, "KUBECONFIG")
 
 
