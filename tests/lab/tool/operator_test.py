@@ -623,8 +623,8 @@ def judge_clusters(cases: Cases) -> None:
     case = "an account's rights, asked for by an administrator"
     assert cases.rows[case][0] == 1
     who = "system:serviceaccount:default:reduced"
-    theirs = [line.replace("the kubeconfig's user", who) for line in gaps]
-    assert cases.lines(case, "FAIL", "rights") == theirs
+    expected = [line.replace("the kubeconfig's user", who) for line in gaps]
+    assert cases.lines(case, "FAIL", "rights") == expected
     assert cases.lines(case, "OK", "lease"), "read with the administrator's own rights"
     case = "Node of another region"
     assert cases.rows[case][0] == 1
