@@ -22,7 +22,7 @@ def lab() -> None:
 
 
 lab.add_command(lab_server.server)
-lab.add_command(lab_server.hollow_kubelets)
+lab.add_command(lab_server.simulated_kubelets)
 lab.add_command(lab_server.storage_node)
 lab.add_command(lab_osdpl.osdpl)
 
@@ -51,7 +51,7 @@ def up(  # noqa: PLR0913 - one argument for each option
     where = edge.where()
     with edge.plainly():
         from lib.lab.grounds import servers
-        from lib.lab.run import footing
+        from lib.lab.run import checkpoint
         from lib.lab.whole import parts, record, whole
         from mooring.commands import lab_show
 
@@ -65,7 +65,7 @@ def up(  # noqa: PLR0913 - one argument for each option
             node=node,
         )
         started = parts.Lab(where, settings, provider.grounds())
-        before = footing.take(where)
+        before = checkpoint.take(where)
         try:
             with edge.display() as shown:
                 whole.up(started, _sources(components), shown)

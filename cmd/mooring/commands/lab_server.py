@@ -85,13 +85,13 @@ def boot(name: str) -> None:
         click.echo(f"boot {name} ({created[name]})" if created else f"{name} exists")
 
 
-@click.command("hollow-kubelets", hidden=True)
+@click.command("simulated-kubelets", hidden=True)
 @click.option("--kubeconfig", type=paths.FILE, required=True)
 @providers.option
 @click.option("--existing-cloud", required=True)
 @click.option("--existing-file", default="")
 @click.option("--name", "names", multiple=True, required=True)
-def hollow_kubelets(
+def simulated_kubelets(
     kubeconfig: pathlib.Path,
     cloud: str,
     existing_cloud: str,
@@ -101,16 +101,16 @@ def hollow_kubelets(
     """Be the kubelets of the servers named."""
     with edge.plainly():
         from lib.lab.grounds import grounds
-        from lib.lab.kube import cluster, hollow
+        from lib.lab.kube import cluster, simulated_kubelet
 
         existing = grounds.Existing(existing_cloud, existing_file)
         stop = threading.Event()
-        hollow.run(
+        simulated_kubelet.run(
             cluster.connect(kubeconfig),
             providers.of(cloud).grounds().open(edge.where(), existing),
             names,
             lambda: datetime.datetime.now(datetime.UTC),
-            lambda: not stop.wait(hollow.BEAT_S),
+            lambda: not stop.wait(simulated_kubelet.BEAT_S),
             lambda trouble: click.echo(trouble, file=sys.stderr),
         )
 

@@ -16,7 +16,7 @@ from lib.lab.artifacts import programs
 from lib.lab.charts import helm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.osdpl import chart_sources, controller, deployment, nodes, simulation
-from lib.lab.run import footing, processes, progress, steps
+from lib.lab.run import checkpoint, processes, progress, steps
 from lib.lab.status import table
 
 SIMULATOR = "workload-simulator"
@@ -61,7 +61,7 @@ def up(
         LabError: something is missing or did not start. KubeError: the API server
             refused. What was started is stopped again then.
     """
-    before = footing.take(where)
+    before = checkpoint.take(where)
     brought: list[Programs] = []
 
     def start_cluster() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab.kube import hollow
+from lib.lab.kube import simulated_kubelet
 
 _CONTROL = ("openstack-control-plane", "openstack-gateway", "openvswitch")
 _COMPUTE = ("openstack-compute-node", "openvswitch")
@@ -34,10 +34,10 @@ def ensure(api: client.Api, now: datetime.datetime) -> None:
     for name in NODES:
         try:
             body = json.dumps(manifest(name, now)).encode()
-            api.create(resources.NODES, body, timeout_s=hollow.TIMEOUT_S)
+            api.create(resources.NODES, body, timeout_s=simulated_kubelet.TIMEOUT_S)
         except kube_errors.AlreadyExists:
             pass
-        hollow.beat(api, name, now)
+        simulated_kubelet.beat(api, name, now)
 
 
 def beat(api: client.Api, now: datetime.datetime) -> None:
@@ -49,17 +49,19 @@ def beat(api: client.Api, now: datetime.datetime) -> None:
     Raises:
         KubeError: the API server refused or did not answer.
     """
-    page = api.list_page(resources.NODES, query={}, timeout_s=hollow.TIMEOUT_S)
+    page = api.list_page(
+        resources.NODES, query={}, timeout_s=simulated_kubelet.TIMEOUT_S
+    )
     for name in _not_ready(json.loads(page)["items"]):
-        hollow.beat(api, name, now)
+        simulated_kubelet.beat(api, name, now)
     renewed = {"spec": {"renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}
     for name in NODES:
         api.patch(
             resources.LEASES,
             name,
             json.dumps(renewed).encode(),
-            hollow.LEASE_NAMESPACE,
-            timeout_s=hollow.TIMEOUT_S,
+            simulated_kubelet.LEASE_NAMESPACE,
+            timeout_s=simulated_kubelet.TIMEOUT_S,
         )
 
 
@@ -96,6 +98,6 @@ def manifest(name: str, now: datetime.datetime) -> dict[str, object]:
             ],
             "capacity": _ROOM,
             "allocatable": _ROOM,
-            "conditions": hollow.conditions(now),
+            "conditions": simulated_kubelet.conditions(now),
         },
     }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lib.kube import client, resources, store
 from lib.kube import errors as kube_errors
-from lib.lab.kube import cluster, hollow
+from lib.lab.kube import cluster, simulated_kubelet
 from lib.lab.osdpl import nodes, pods, simulator
 from lib.reconcile import loops
 
@@ -77,7 +77,7 @@ def _act(api: client.Api, action: simulator.Action, report: Report) -> None:
 
 
 def _beat(api: client.Api, stop: threading.Event, report: Report) -> None:
-    while not stop.wait(hollow.BEAT_S):
+    while not stop.wait(simulated_kubelet.BEAT_S):
         try:
             nodes.beat(api, datetime.datetime.now(datetime.UTC))
         except kube_errors.KubeError as error:

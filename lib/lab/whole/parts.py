@@ -11,12 +11,12 @@ from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm
 from lib.lab.grounds import grounds, servers
-from lib.lab.kube import cluster, control_plane, hollow, kube_objects
+from lib.lab.kube import cluster, control_plane, kube_objects, simulated_kubelet
 from lib.lab.run import processes
 from lib.lab.storage import node_keeper, storage_node, volume_client, volume_demo
 from lib.lab.whole import demo, record
 
-HOLLOW = "hollow-kubelets"
+SIMULATED = "simulated-kubelets"
 BOOT_S = 180
 GONE_S = 60
 POLL_S = 0.5
@@ -143,7 +143,7 @@ def wait_for_servers(
         time.sleep(POLL_S)
 
 
-def register_hollow_nodes(
+def register_simulated_nodes(
     api: client.Api, servers_by_name: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Register a Node for each server; give the names of those which are new.
@@ -156,26 +156,26 @@ def register_hollow_nodes(
         node = known.get(name)
         if node and node.provider_id and not node.provider_id.endswith(server_id):
             cluster.delete_node(api, name)
-        if hollow.register(api, name, datetime.datetime.now(datetime.UTC)):
+        if simulated_kubelet.register(api, name, datetime.datetime.now(datetime.UTC)):
             new.append(name)
     return tuple(new)
 
 
-def start_hollow_kubelets(lab: Lab, pex: pathlib.Path) -> None:
+def start_simulated_kubelets(lab: Lab, pex: pathlib.Path) -> None:
     """Start the process that stands for the servers' kubelets.
 
     One that runs from an older PEX is replaced.
     """
     where = lab.where
-    ccm.replace_outdated(where, HOLLOW, pex)
-    words = ["lab", HOLLOW, "--kubeconfig", str(lab.kubeconfig)]
+    ccm.replace_outdated(where, SIMULATED, pex)
+    words = ["lab", SIMULATED, "--kubeconfig", str(lab.kubeconfig)]
     cloud = lab.grounds.described(where, lab.record.existing)
     words += ["--cloud", lab.grounds.name, "--existing-cloud", cloud.name]
     words += ["--existing-file", cloud.file] if cloud.file else []
     for name in lab.record.names:
         words += ["--name", name]
     command = [*pexes.command(pex), *words]
-    processes.start(where, HOLLOW, command, pexes.environment(where))
+    processes.start(where, SIMULATED, command, pexes.environment(where))
 
 
 def start_storage_node(lab: Lab, server_id: str) -> None:

@@ -19,7 +19,7 @@ from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm, csi, csi_node
 from lib.lab.grounds import grounds
 from lib.lab.kube import cluster, control_plane, kube_arguments, kubelet
-from lib.lab.run import footing, processes, progress, steps
+from lib.lab.run import checkpoint, processes, progress, steps
 from lib.lab.status import table
 from lib.lab.storage import file_system_tools, loop_disks, node_keeper
 from lib.lab.whole import demo, parts, record
@@ -41,7 +41,7 @@ def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> None
             refused. What was started is stopped again then, as by Ctrl-C.
     """
     where = requested.where
-    before = footing.take(where)
+    before = checkpoint.take(where)
     merged = _merged(record.read(where), requested.record, before)
     lab = dataclasses.replace(requested, record=merged)
     _require(lab, sources)
@@ -76,7 +76,7 @@ def _require(lab: parts.Lab, sources: Sources) -> None:
 
 
 def _merged(
-    old: record.Record | None, requested: record.Record, before: footing.Footing
+    old: record.Record | None, requested: record.Record, before: checkpoint.Checkpoint
 ) -> record.Record:
     """Return what is desired now, with what an earlier start created and recorded."""
     if old is None:
@@ -116,7 +116,7 @@ class _Start:
             # Its configuration names the router of the servers' network.
             steps.StartStep("manager", self.manager, ("account", "servers", "pexes")),
             steps.StartStep("nodes", self.nodes, ("control plane", "servers")),
-            steps.StartStep("hollow", self.hollow, ("nodes", "pexes")),
+            steps.StartStep("simulated", self.simulated, ("nodes", "pexes")),
         ]
         if not kept.kubeconfig or kept.node:
             plan.append(steps.StartStep("kube build", self.kube_build))
@@ -206,16 +206,16 @@ class _Start:
         kept = self.lab.record
         with self.shown.step("Register the Nodes"):
             observed = parts.wait_for_servers(self.lab.cloud(), kept.names)
-            hollow = {name: observed[name] for name in kept.names}
-            new = parts.register_hollow_nodes(self.lab.api(), hollow)
+            simulated = {name: observed[name] for name in kept.names}
+            new = parts.register_simulated_nodes(self.lab.api(), simulated)
             if kept.kubeconfig:
                 _remember(self.where, created=cluster.node_paths(new))
 
-    def hollow(self) -> None:
+    def simulated(self) -> None:
         """Start the simulated kubelets."""
         with self.shown.step("Start the simulated kubelets"):
             pex = pexes.path(self.where, pexes.TOOL)
-            parts.start_hollow_kubelets(self.lab, pex)
+            parts.start_simulated_kubelets(self.lab, pex)
 
     def kubelet(self) -> None:
         """Start a real kubelet."""
@@ -269,7 +269,7 @@ def build(
     start = _Start(lab, sources, shown, tuple(more))
     names = ("pexes", "kube build", "cloud build", "file systems")
     plan = [step for step in start.plan() if step.name in names]
-    steps.run(plan, footing.take(lab.where).halt)
+    steps.run(plan, checkpoint.take(lab.where).halt)
 
 
 def down(
@@ -294,7 +294,7 @@ def down(
         all_of.callback(control_plane.down, where)
         all_of.callback(node_keeper.down, where)
         all_of.callback(_leave, where, ground, wipe=wipe)
-        all_of.callback(processes.stop, where, [parts.HOLLOW, ground.manager])
+        all_of.callback(processes.stop, where, [parts.SIMULATED, ground.manager])
     record.forget(where)
     if wipe and where.state.exists():
         with shown.step("Remove its data"):
@@ -332,10 +332,10 @@ def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
     """Return the state of every program of the lab."""
     where, name = lab.where, lab.grounds.manager
     manager = processes.find(where, name) is not None
-    hollow = processes.find(where, parts.HOLLOW) is not None
+    simulated = processes.find(where, parts.SIMULATED) is not None
     facts = [
         (name, manager, manager and ccm.serves(where), where.port(ccm.PORT)),
-        (parts.HOLLOW, hollow, hollow, 0),
+        (parts.SIMULATED, simulated, simulated, 0),
     ]
     if lab.record.node:
         facts[:0] = _facts(where, kubelet.status(where))

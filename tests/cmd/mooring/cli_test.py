@@ -59,7 +59,7 @@ def test_help_names_the_commands(tmp_path: pathlib.Path) -> None:
         "up",
     ):
         assert f"\n  {command} " in result.stdout
-    assert "hollow" not in result.stdout
+    assert "-kubelets" not in result.stdout
 
 
 def test_version_names_the_program(tmp_path: pathlib.Path) -> None:

@@ -14,7 +14,7 @@ from typing import cast
 from lib.kube import resources
 from lib.lab import errors, places
 from lib.lab.daemons import ccm
-from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.kube import cluster, control_plane, simulated_kubelet
 from lib.lab.kube.kube_objects import NODE, Json, Objects
 from lib.lab.openstack import accounts, layout, tenant
 from lib.lab.run import processes
@@ -64,7 +64,7 @@ class Handover:
         for name, kind in kinds.items():
             server_id = str(uuid.uuid4())
             address = {"type": "InternalIP", "address": mine.add_port(name, server_id)}
-            status = hollow.manifest(name, now)["status"]
+            status = simulated_kubelet.manifest(name, now)["status"]
             Objects(self.api, "").make(
                 NODE,
                 name,

@@ -24,7 +24,7 @@ from lib.kube import client, events, resources
 from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
-from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.kube import cluster, control_plane, simulated_kubelet
 from lib.lab.openstack import accounts, grounds, layout, tenant
 from lib.lab.run import processes, progress
 from lib.lab.slots import leases
@@ -212,7 +212,9 @@ class Daemon:
         while not self._stop.wait(2.0):
             for role in (HEALTHY, NEWBORN):
                 with contextlib.suppress(kube_errors.KubeError):
-                    hollow.beat(self.lab.api, self.node_name(role), utc_now())
+                    simulated_kubelet.beat(
+                        self.lab.api, self.node_name(role), utc_now()
+                    )
 
     def _probe(self) -> None:
         """Ask as a kubelet does, all the time: each answer has to be "ok".
@@ -242,7 +244,7 @@ class Daemon:
     def register(self, role: str, *, is_named_only: bool = False) -> None:
         """Be a kubelet that registers its Node, with its provider id or without."""
         name = self.node_name(role)
-        body = hollow.manifest(name, utc_now())
+        body = simulated_kubelet.manifest(name, utc_now())
         if not is_named_only:
             spec = body["spec"]
             assert isinstance(spec, dict)
@@ -252,7 +254,9 @@ class Daemon:
     def is_initialised(self, role: str) -> bool:
         node = self.lab.node(self.node_name(role))
         assert node is not None, f"{self.node_name(role)} is lost"
-        return hollow.TAINT not in {t["key"] for t in node["spec"].get("taints", [])}
+        return simulated_kubelet.TAINT not in {
+            t["key"] for t in node["spec"].get("taints", [])
+        }
 
     def picture(self) -> Mapping[str, object]:
         """Return all that the daemon could have changed in the Nodes that stay."""
@@ -605,7 +609,7 @@ def make_service(daemon: Daemon) -> services.Services:
 
 def add_a_node_of_another_provider(lab: Lab) -> None:
     """Create a Node that another provider runs, and wait for the Event about it."""
-    body = hollow.manifest(OTHERS, utc_now())
+    body = simulated_kubelet.manifest(OTHERS, utc_now())
     spec = body["spec"]
     assert isinstance(spec, dict)
     spec["providerID"] = f"static://{OTHERS}"

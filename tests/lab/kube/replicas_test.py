@@ -22,7 +22,7 @@ from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
-from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.kube import cluster, control_plane, simulated_kubelet
 from lib.lab.run import processes, progress
 from tests.harness import waiting
 from tests.harness.kube import audit
@@ -195,7 +195,7 @@ class Nodes:
 
     def start(self) -> None:
         for name in NODES:
-            body = hollow.manifest(name, utc_now())
+            body = simulated_kubelet.manifest(name, utc_now())
             body["spec"] = {"providerID": f"openstack:///{name}"}
             meta, status = body["metadata"], body["status"]
             assert isinstance(meta, dict)
@@ -213,7 +213,7 @@ class Nodes:
                     do(name)
 
     def _beat(self, name: str) -> None:
-        hollow.beat(self._api, name, utc_now())
+        simulated_kubelet.beat(self._api, name, utc_now())
 
     def _spoil(self, name: str) -> None:
         body = json.dumps({"metadata": {"labels": {ZONE[1]: "wrong"}}}).encode()

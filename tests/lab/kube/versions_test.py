@@ -18,7 +18,7 @@ from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
-from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.kube import cluster, control_plane, simulated_kubelet
 from lib.lab.run import processes, progress
 from tests.harness.kube import audit
 
@@ -68,9 +68,11 @@ def is_made(api: client.Api, name: str, *, is_new: bool) -> bool:
     A new one belongs to another provider, so that an Event says so; the labels of the
     others are reconciled although their cloud does not answer.
     """
-    body = hollow.manifest(name, datetime.datetime.now(datetime.UTC))
+    body = simulated_kubelet.manifest(name, datetime.datetime.now(datetime.UTC))
     owner = "static://" if is_new else "openstack:///"
-    taints = [{"key": hollow.TAINT, "effect": "NoSchedule"}] if is_new else []
+    taints = (
+        [{"key": simulated_kubelet.TAINT, "effect": "NoSchedule"}] if is_new else []
+    )
     status = body["status"]
     assert isinstance(status, dict)
     status["addresses"] = [{"type": "InternalIP", "address": "10.0.0.1"}]

@@ -25,7 +25,7 @@ import pytest
 from lib.kube import client, resources
 from lib.lab import places
 from lib.lab.artifacts import pexes
-from lib.lab.kube import cluster, hollow, pki
+from lib.lab.kube import cluster, pki, simulated_kubelet
 from lib.lab.openstack import accounts, layout, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
@@ -59,7 +59,7 @@ WATCH_S = 8.0
 CALLS_MAX = 30
 """Of one daemon to the cloud, or without an answer to the API server, in WATCH_S; a
 busy machine stretches the window, so what counts is calls per second."""
-TAINT = {"key": hollow.TAINT, "value": "true", "effect": "NoSchedule"}
+TAINT = {"key": simulated_kubelet.TAINT, "value": "true", "effect": "NoSchedule"}
 PROVIDED_IP = "alpha.kubernetes.io/provided-node-ip"
 
 

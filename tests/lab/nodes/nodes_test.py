@@ -16,7 +16,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.grounds import servers
-from lib.lab.kube import hollow
+from lib.lab.kube import simulated_kubelet
 from lib.lab.openstack import accounts, tenant
 from lib.lab.run import processes
 
@@ -77,7 +77,7 @@ def addresses(node: Node | None) -> list[tuple[str, str]]:
 
 
 def is_initialised(node: Node | None) -> bool:
-    return node is not None and hollow.TAINT not in taints(node)
+    return node is not None and simulated_kubelet.TAINT not in taints(node)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def kubelets(
     """Be the kubelets of all servers named, for as long as the module runs."""
     stop = threading.Event()
     thread = threading.Thread(
-        target=hollow.run,
+        target=simulated_kubelet.run,
         args=(api, mine[1], NAMES, utc_now, lambda: not stop.wait(1.5), print),
     )
     thread.start()
@@ -212,7 +212,7 @@ def renamed(
 ) -> Callable[[], None]:
     """Rename a server; return the check that its Node has stayed as it was.
 
-    Its kubelet is silent after that, for a hollow one knows servers by name.
+    Its kubelet is silent after that, for a simulated one knows servers by name.
     """
     before = story.node(server.name)
     assert before is not None

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from lib.lab import errors, places
-from lib.lab.run import footing, offspring, processes, steps
+from lib.lab.run import checkpoint, offspring, processes, steps
 
 SLEEP = ["sleep", "60"]
 
@@ -23,7 +23,7 @@ def test_halt_ends_what_was_started_since_and_nothing_else(
 ) -> None:
     """A program of an earlier start goes on; new ones end and leave no pid file."""
     processes.start(where, "old", SLEEP)
-    before = footing.take(where)
+    before = checkpoint.take(where)
     processes.start(where, "new", SLEEP)
     before.halt()
     old = processes.find(where, "old")
@@ -37,7 +37,7 @@ def test_halt_ends_what_was_started_since_and_nothing_else(
 
 def test_halt_ends_builds_in_child_processes(where: places.Places) -> None:
     """Also a child's child that a shell has begun is ended."""
-    before = footing.take(where)
+    before = checkpoint.take(where)
     build = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
     while len(psutil.Process(build.pid).children()) < 1:
         pass
@@ -50,7 +50,7 @@ def test_halt_ends_builds_in_child_processes(where: places.Places) -> None:
 
 def test_halt_does_not_take_a_killed_build_s_status_away(where: places.Places) -> None:
     """The thread that runs a build learns that it was killed, not that it succeeded."""
-    before = footing.take(where)
+    before = checkpoint.take(where)
     began = threading.Event()
 
     def build() -> None:

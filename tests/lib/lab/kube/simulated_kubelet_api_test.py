@@ -1,4 +1,4 @@
-"""The hollow kubelets against a fake API server and a cloud of one server."""
+"""The simulated kubelets against a fake API server and a cloud of one server."""
 
 import dataclasses
 import datetime
@@ -6,7 +6,7 @@ import datetime
 from lib.kube import resources
 from lib.kube.fake import api as fake
 from lib.lab.grounds import servers
-from lib.lab.kube import hollow
+from lib.lab.kube import simulated_kubelet
 from lib.lab.status import table
 from lib.lab.whole import parts
 
@@ -51,7 +51,7 @@ def tick(api: fake.FakeApi, cloud: Cloud, ticks: list[str]) -> list[str]:
             cloud.set(status)
         return status is not None
 
-    hollow.run(api, cloud, ["a"], lambda: NOW, wait, said.append)
+    simulated_kubelet.run(api, cloud, ["a"], lambda: NOW, wait, said.append)
     return said
 
 
@@ -91,9 +91,9 @@ def test_a_deleted_node_comes_back_when_its_server_boots() -> None:
 def test_a_node_of_an_earlier_server_is_replaced() -> None:
     """Its provider ID is for ever wrong; the one that fits is left alone."""
     api = fake.FakeApi()
-    assert parts.register_hollow_nodes(api, {"a": "1", "b": "2"}) == ("a", "b")
+    assert parts.register_simulated_nodes(api, {"a": "1", "b": "2"}) == ("a", "b")
     for node, server in (("a", "old"), ("b", "2")):
-        document = hollow.manifest(node, NOW)
+        document = simulated_kubelet.manifest(node, NOW)
         document["spec"] = {"providerID": f"openstack:///{server}"}
         api.put(resources.NODES, document)
-    assert parts.register_hollow_nodes(api, {"a": "1", "b": "2"}) == ("a",)
+    assert parts.register_simulated_nodes(api, {"a": "1", "b": "2"}) == ("a",)

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from lib.lab.grounds import servers
-from lib.lab.kube import hollow
+from lib.lab.kube import simulated_kubelet
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=datetime.UTC)
 
@@ -25,10 +25,13 @@ NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=datetime.UTC)
     ],
 )
 def test_a_kubelet_registers_when_its_machine_boots(
-    before: hollow.Running, now: hollow.Running, wanted: list[str]
+    before: simulated_kubelet.Running, now: simulated_kubelet.Running, wanted: list[str]
 ) -> None:
     """Booting registers, running beats, and nothing else does anything."""
-    got = [f"{type(one).__name__} {one.name}" for one in hollow.decide(before, now)]
+    got = [
+        f"{type(one).__name__} {one.name}"
+        for one in simulated_kubelet.decide(before, now)
+    ]
     assert got == wanted
 
 
@@ -40,12 +43,12 @@ def test_only_active_servers_of_the_lab_run() -> None:
         servers.Server("3", "c", "BUILD"),
         servers.Server("4", "foreign", "ACTIVE"),
     ]
-    assert hollow.running(["a", "b", "c"], seen) == {"a": "1"}
+    assert simulated_kubelet.running(["a", "b", "c"], seen) == {"a": "1"}
 
 
 def test_node_is_registered_as_a_kubelet_does_it() -> None:
     """Tainted, without a provider ID, with nothing but its host name as address."""
-    body = json.loads(json.dumps(hollow.manifest("a", NOW)))
+    body = json.loads(json.dumps(simulated_kubelet.manifest("a", NOW)))
     assert body["spec"] == {
         "taints": [
             {
@@ -65,7 +68,7 @@ def test_a_condition_that_stays_keeps_its_transition_time() -> None:
         {"type": "Ready", "status": "Unknown", "lastTransitionTime": "old"},
         {"type": "DiskPressure", "status": "False", "lastTransitionTime": "old"},
     ]
-    rows = {row["type"]: row for row in hollow.conditions(NOW, before)}
+    rows = {row["type"]: row for row in simulated_kubelet.conditions(NOW, before)}
     assert rows["Ready"]["status"] == "True"
     assert rows["Ready"]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
     assert rows["DiskPressure"]["lastTransitionTime"] == "old"
@@ -76,6 +79,6 @@ def test_a_condition_that_stays_keeps_its_transition_time() -> None:
 
 def test_lease_belongs_to_its_node() -> None:
     """It goes with the Node, and its time has microseconds."""
-    body = json.loads(json.dumps(hollow.lease("a", "u1", NOW)))
+    body = json.loads(json.dumps(simulated_kubelet.lease("a", "u1", NOW)))
     assert body["metadata"]["ownerReferences"][0]["uid"] == "u1"
     assert body["spec"]["renewTime"] == "2026-01-02T03:04:05.000678Z"

@@ -7,7 +7,7 @@ from lib.lab.run import offspring, processes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Footing:
+class Checkpoint:
     """What ran before an `up`, so that the rest can be ended."""
 
     where: places.Places
@@ -23,7 +23,7 @@ class Footing:
         processes.stop(self.where, new, patience_s=2)
 
 
-def take(where: places.Places) -> Footing:
+def take(where: places.Places) -> Checkpoint:
     """Take note of what runs now."""
     runs = [name for name in processes.names(where) if processes.find(where, name)]
-    return Footing(where, frozenset(runs), offspring.seen())
+    return Checkpoint(where, frozenset(runs), offspring.seen())
