@@ -39,16 +39,16 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
 
 
 def run(values: flags.Values) -> int:
-    """Run until told to stop; return the exit code.
+    """Run until stopped; return the exit code.
 
     Raises:
-        ConfigError: flags cannot be used; every problem is named.
+        ConfigError: flags cannot be used; every problem is listed.
     """
-    wanted = options.read(values)
+    osdpl_options = options.read(values)
     # Heavy, and not needed for --help.
     from lib.osdpl import controller
 
     program = controller.Program(NAME, version.VERSION)
-    code = controller.run(program, wanted, os.environ)
+    code = controller.run(program, osdpl_options, os.environ)
     shutdown.end_now(code)  # a call that hangs must not keep the process
     return code

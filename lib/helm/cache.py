@@ -1,6 +1,6 @@
-"""Charts on disk, each under its digest, and how one gets there.
+"""Cache of charts on disk, each under its digest.
 
-Rules: a file in the cache holds what its name says; a chart whose source returns
+Rules: the name of a file in the cache is the digest of its content; a chart with
 another digest than the pinned one is refused.
 """
 
@@ -31,7 +31,7 @@ class Charts:
         """Return the newest version that a source has.
 
         Raises:
-            SourceError: it cannot tell.
+            SourceError: the source cannot be read.
         """
         return self._source(url).newest(name)
 
@@ -39,13 +39,13 @@ class Charts:
         """Return a chart; the source is only read when the cache lacks it.
 
         Raises:
-            SourceError: it cannot be had, or is not what the digest names.
+            SourceError: the chart is not available, or has another digest.
         """
         if pin.digest is not None:
             if not _DIGEST.fullmatch(pin.digest):
                 raise errors.SourceInvalid(
-                    f"digest of chart {pin.name}: {pin.digest!r}: want sha256: and 64"
-                    " hex digits"
+                    f'digest of chart {pin.name}: invalid value "{pin.digest}": must'
+                    " be sha256: and 64 hex digits"
                 )
             path = self._path(pin.digest)
             if path.is_file():
@@ -54,13 +54,13 @@ class Charts:
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         if pin.digest is not None and digest != pin.digest:
             raise errors.DigestMismatch(
-                f"chart {pin.name} {pin.version} of {url}: digest {digest}: want the"
-                f" pinned {pin.digest}; a changed chart needs another version or"
-                " another pin"
+                f"chart {pin.name} {pin.version} of {url}: digest {digest}: must be"
+                f" the pinned {pin.digest}; a changed chart requires another version"
+                " or another pin"
             )
         if archive.member(content, "Chart.yaml") is None:
             raise errors.SourceInvalid(
-                f"chart {pin.name} {pin.version} of {url}: want a chart's archive"
+                f"chart {pin.name} {pin.version} of {url}: must be a chart's archive"
             )
         try:
             path = self._store(digest, content)
@@ -80,7 +80,7 @@ class Charts:
         return self._folder / f"{digest.removeprefix('sha256:')}.tgz"
 
     def _store(self, digest: str, content: bytes) -> pathlib.Path:
-        """Write a chart so that nobody ever sees half of it."""
+        """Write a chart atomically."""
         path = self._path(digest)
         if path.is_file():
             return path

@@ -82,13 +82,13 @@ class Command:
         ended = self._run(arguments, child.Limits(VERSION_LIMIT_S), cancel)
         outcome.require(ended, "version", frozenset())
         text = ended.output.decode(errors="replace").strip()
-        found = re.match(r"v?(\d+)\.(\d+)", text)
-        if found is None or (int(found[1]), int(found[2])) < LEAST:
+        match_ = re.match(r"v?(\d+)\.(\d+)", text)
+        if match_ is None or (int(match_[1]), int(match_[2])) < LEAST:
             least = ".".join(map(str, LEAST))
             raise errors.HelmMissing(
-                f"helm version: {text[:40]!r}: want {least} or later"
+                f'helm version: invalid value "{text[:40]}": must be {least} or later'
             )
-        self._versions.append((int(found[1]), int(found[2])))
+        self._versions.append((int(match_[1]), int(match_[2])))
         return text
 
     def upgrade(self, run: model.Upgrade, cancel: threading.Event) -> None:
@@ -146,8 +146,8 @@ class Command:
             )
         except OSError as error:
             raise errors.HelmMissing(
-                f"helm program {self.program!r}: {error.strerror}:"
-                " want a helm that can be run (--helm)"
+                f'helm program "{self.program}": {error.strerror}:'
+                " must be an executable helm (--helm)"
             ) from error
 
     def _env(self) -> Mapping[str, str]:
@@ -181,6 +181,6 @@ class Command:
 
     def _no_space(self, error: OSError) -> errors.NoSpace:
         return errors.NoSpace(
-            f"values in {self.home}: {error.strerror}: want a folder (--chart-cache)"
-            " that can be written to"
+            f"values in {self.home}: {error.strerror}: must be a folder"
+            " (--chart-cache) that can be written to"
         )

@@ -54,8 +54,8 @@ class Directory:
         offered = self._offered(name)
         if version not in offered:
             raise errors.ChartNotFound(
-                f"chart {name} in {self.path}: version {version!r}: want one of the"
-                f" folder's versions, such as {versions.some(offered)}"
+                f'chart {name} in {self.path}: version "{version}" not found: must be'
+                f" one of the folder's versions, such as {versions.some(offered)}"
             )
         where = offered[version]
         try:
@@ -66,27 +66,24 @@ class Directory:
     def _offered(self, name: str) -> Mapping[str, pathlib.Path]:
         """Return the versions of a chart and where each is."""
         if "/" in name or name in ("", ".", ".."):
-            raise errors.SourceInvalid(f"chart {name!r}: want a name without a slash")
+            text = f'chart name: invalid value "{name}": must not have a slash'
+            raise errors.SourceInvalid(text)
         try:
             if not self.path.is_dir():
-                raise errors.SourceUnreachable(
-                    f"chart folder {self.path}: want a folder that exists"
-                )
-            found = {
+                raise errors.SourceUnreachable(f"chart folder {self.path}: not found")
+            charts = {
                 chart.version: path
                 for path in sorted(self.path.glob(f"{name}-*.tgz"))
                 if (chart := read_archive(path)).name == name
             }
             folder = self.path / name
             if (folder / CHART_FILE).is_file():
-                found[read(folder).version] = folder
+                charts[read(folder).version] = folder
         except OSError as error:
             raise self._unreadable(error) from error
-        if not found:
-            raise errors.ChartNotFound(
-                f"chart {name}: want a chart that {self.path} has"
-            )
-        return found
+        if not charts:
+            raise errors.ChartNotFound(f"chart {name}: not found in {self.path}")
+        return charts
 
     def _unreadable(self, error: OSError) -> errors.SourceUnreachable:
         return errors.SourceUnreachable(
@@ -107,7 +104,8 @@ def read_archive(path: pathlib.Path) -> _Chart:
     """Read the Chart.yaml of an archive; errors as of `read`."""
     body = archive.member(path.read_bytes(), CHART_FILE)
     if body is None:
-        raise errors.SourceInvalid(f"{path}: want a chart's archive with {CHART_FILE}")
+        text = f"{path}: must be a chart's archive with {CHART_FILE}"
+        raise errors.SourceInvalid(text)
     return _parse(body, str(path))
 
 
@@ -115,7 +113,7 @@ def _parse(body: bytes, where: str) -> _Chart:
     try:
         return msgspec.convert(yaml.safe_load(body), _Chart, strict=False)
     except (yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise errors.SourceInvalid(f"{where}: want a Chart.yaml") from error
+        raise errors.SourceInvalid(f"{where}: must be a Chart.yaml") from error
 
 
 def pack(folder: pathlib.Path, name: str) -> bytes:
@@ -123,7 +121,7 @@ def pack(folder: pathlib.Path, name: str) -> bytes:
     files: dict[str, bytes] = {}
     _collect(folder, name, files, DEPTH_MAX)
     if sum(map(len, files.values())) > BYTES_MAX:
-        raise errors.SourceInvalid(f"{folder}: want at most {BYTES_MAX} bytes")
+        raise errors.SourceInvalid(f"{folder}: must have at most {BYTES_MAX} bytes")
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as stream,
@@ -143,10 +141,11 @@ def _collect(
     for path in _walk(folder):
         files[f"{prefix}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
         if len(files) > FILES_MAX:
-            raise errors.SourceInvalid(f"{folder}: want at most {FILES_MAX} files")
+            text = f"{folder}: must have at most {FILES_MAX} files"
+            raise errors.SourceInvalid(text)
     for dependency in read(folder).dependencies:
         below = f"{prefix}/charts/{dependency.name}"
-        is_packed = any(one.startswith((f"{below}/", f"{below}-")) for one in files)
+        is_packed = any(file.startswith((f"{below}/", f"{below}-")) for file in files)
         if is_packed or not dependency.repository.startswith("file://"):
             continue
         relative = dependency.repository.removeprefix("file://")
@@ -154,13 +153,14 @@ def _collect(
         if depth == 0 or not where.is_relative_to(folder.parent.resolve()):
             raise errors.SourceInvalid(
                 f"{folder / CHART_FILE}: dependency {dependency.name}:"
-                f" {dependency.repository!r}: want a chart of the same folder"
+                f' invalid value "{dependency.repository}": must be a chart of the'
+                " same folder"
             )
         _collect(where, below, files, depth - 1)
 
 
 def _walk(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Yield the files below a folder; links that lead out of it are left out."""
+    """Yield the files below a folder, without links that lead out of it."""
     root = folder.resolve()
     for path in sorted(folder.rglob("*")):
         if any(part in _SKIPPED for part in path.relative_to(folder).parts):

@@ -41,7 +41,7 @@ class Repository:
 
     def newest(self, name: str) -> str:
         """See `Source.newest`."""
-        offered = [one.version for one in self._entries(name)]
+        offered = [entry.version for entry in self._entries(name)]
         version = versions.newest(offered)
         if version is None:
             raise errors.ChartNotFound(
@@ -52,12 +52,12 @@ class Repository:
     def fetch(self, name: str, version: str) -> bytes:
         """See `Source.fetch`."""
         entries = self._entries(name)
-        entry = next((one for one in entries if one.version == version), None)
+        entry = next((entry for entry in entries if entry.version == version), None)
         if entry is None:
-            offered = versions.some(one.version for one in entries)
+            offered = versions.some(entry.version for entry in entries)
             raise errors.ChartNotFound(
-                f"chart {name} in {self._url}: version {version!r}: want one of the"
-                f" repository's versions, such as {offered}"
+                f'chart {name} in {self._url}: version "{version}" not found: must be'
+                f" one of the repository's versions, such as {offered}"
             )
         if not entry.urls:
             raise self._invalid(f"chart {name} {version} has no urls")
@@ -69,9 +69,7 @@ class Repository:
     def _entries(self, name: str) -> Sequence[_Version]:
         entries = self._current().entries.get(name)
         if not entries:
-            raise errors.ChartNotFound(
-                f"chart {name}: want a chart that {self._url} has"
-            )
+            raise errors.ChartNotFound(f"chart {name}: not found in {self._url}")
         return entries
 
     def _current(self) -> _Index:

@@ -111,15 +111,15 @@ def changes(installed: Sequence[str], rendered: str) -> tuple[FieldChange, ...]:
         YAMLError: a manifest is malformed.
     """
     after = dict(_objects(rendered))
-    found: dict[FieldChange, None] = {}
+    field_changes: dict[FieldChange, None] = {}
     for text in installed:
         for (kind, name), before in _objects(text):
             rule = _JOB if kind == "Job" else _RULES[kind]
             desired = after.get((kind, name))
             if desired is not None:
                 for field in rule(before, desired):
-                    found[FieldChange(kind, name, field)] = None
-    return tuple(found)
+                    field_changes[FieldChange(kind, name, field)] = None
+    return tuple(field_changes)
 
 
 def _objects(text: str) -> Iterator[tuple[Key, Document]]:

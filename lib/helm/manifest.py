@@ -28,6 +28,6 @@ def objects(manifest: str, kinds: Collection[str]) -> Iterator[Mapping[str, Any]
 def names(manifest: str, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return kind and name of the objects of some kinds; errors as of `objects`."""
     return tuple(
-        (str(one["kind"]), str(one["metadata"]["name"]))
-        for one in objects(manifest, kinds)
+        (str(document["kind"]), str(document["metadata"]["name"]))
+        for document in objects(manifest, kinds)
     )

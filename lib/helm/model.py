@@ -38,7 +38,7 @@ class Status(enum.StrEnum):
 class Revision:
     """A revision of a release, as the labels of its Secret describe it.
 
-    labels: those that were given with --labels; helm's own are left out. modified_at:
+    labels: those of --labels, without helm's own. modified_at:
     the last write of a helm process; None: not known.
     """
 

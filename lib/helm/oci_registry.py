@@ -64,8 +64,8 @@ class Registry:
         if answer.status == 404:
             offered = versions.some(self._versions(name))
             raise errors.ChartNotFound(
-                f"chart {name} in {self._url}: version {version!r}: want one of the"
-                f" registry's versions, such as {offered}"
+                f'chart {name} in {self._url}: version "{version}" not found: must be'
+                f" one of the registry's versions, such as {offered}"
             )
         body = web.require_ok(answer, f"{self._url}/{name}:{version}")
         layer = self._layer(name, body)
@@ -82,19 +82,18 @@ class Registry:
             layers = decoding.decode(manifest, _Manifest).layers
         except msgspec.MsgspecError:
             layers = ()
-        charts = [one for one in layers if one.media_type == LAYER]
+        charts = [layer for layer in layers if layer.media_type == LAYER]
         if len(charts) != 1:
             raise errors.SourceInvalid(
-                f"{self._url}/{name}: want an artifact with one layer of type {LAYER}"
+                f"{self._url}/{name}: must be an artifact with one layer of type"
+                f" {LAYER}"
             )
         return charts[0]
 
     def _versions(self, name: str) -> Sequence[str]:
         answer = self._get(name, "tags/list", MANIFEST_MAX, "application/json")
         if answer.status == 404:
-            raise errors.ChartNotFound(
-                f"chart {name}: want a chart that {self._url} has"
-            )
+            raise errors.ChartNotFound(f"chart {name}: not found in {self._url}")
         body = web.require_ok(answer, f"{self._url}/{name}")
         try:
             tags = decoding.decode(body, _Tags).tags or ()

@@ -29,7 +29,7 @@ _BY_TEXT: tuple[tuple[str, type[errors.HelmError]], ...] = (
 )
 """Parts of helm's own messages in lower case; the first that occurs decides.
 
-They choose the words of a condition only: what is done next never depends on them."""
+They select the text of a condition only: no decision depends on them."""
 
 
 def require(ended: child.Ended, operation: str, secrets: frozenset[str]) -> None:

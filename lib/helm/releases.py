@@ -99,15 +99,15 @@ def _modified_at(metadata: objects.ObjectMeta) -> datetime.datetime | None:
 
 def latest(secrets: Iterable[objects.ObjectMeta]) -> Mapping[str, model.Revision]:
     """Return the newest revision of each release, by "namespace/name"."""
-    found: dict[str, model.Revision] = {}
+    newest: dict[str, model.Revision] = {}
     for metadata in secrets:
-        one = revision(metadata)
-        if one is None:
+        candidate = revision(metadata)
+        if candidate is None:
             continue
-        key = f"{one.namespace}/{one.name}"
-        if key not in found or one.number > found[key].number:
-            found[key] = one
-    return found
+        key = f"{candidate.namespace}/{candidate.name}"
+        if key not in newest or candidate.number > newest[key].number:
+            newest[key] = candidate
+    return newest
 
 
 def decode(secret: Secret) -> model.Release:
@@ -155,7 +155,7 @@ def _unpack(packed: bytes) -> bytes:
 
 def _malformed(secret: Secret) -> errors.MalformedRelease:
     return errors.MalformedRelease(
-        f"Secret {secret.metadata.key}: want a release of helm in data.release"
+        f"Secret {secret.metadata.key}: data.release: must be a release of helm"
     )
 
 

@@ -35,8 +35,8 @@ def open_source(url: str) -> Source:
     parts = urllib.parse.urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise errors.SourceInvalid(
-            f"chart source {parts.scheme}://...@{parts.hostname}: want an address"
-            " without user and password"
+            f"chart source {parts.scheme}://...@{parts.hostname}: invalid value: must"
+            " be an address without user and password"
         )
     match parts.scheme:
         case "http" | "https" if parts.hostname:
@@ -47,6 +47,6 @@ def open_source(url: str) -> Source:
             path = urllib.parse.unquote(parts.path) if parts.scheme else url
             return directory.Directory(pathlib.Path(path))
     raise errors.SourceInvalid(
-        f"chart source {url!r}: want http://, https:// or oci:// with a host,"
-        " or an absolute path"
+        f'chart source: invalid value "{url}": must be http://, https:// or oci://'
+        " with a host, or an absolute path"
     )

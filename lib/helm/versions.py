@@ -15,24 +15,31 @@ Key = tuple[int, int, int, bool, tuple[_Part, ...], str]
 
 def key(version: str) -> Key | None:
     """Return what versions are compared by; None: it is no semantic version."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    parsed = _VERSION.fullmatch(version)
+    if parsed is None:
         return None
-    major, minor, patch = (int(number) for number in found.group(1, 2, 3))
-    pre = found[4] or ""
+    major, minor, patch = (int(number) for number in parsed.group(1, 2, 3))
+    pre = parsed[4] or ""
     parts = tuple(_part(part) for part in pre.split(".")) if pre else ()
-    return major, minor, patch, not pre, parts, found[5] or ""
+    return major, minor, patch, not pre, parts, parsed[5] or ""
 
 
 def newest(versions: Iterable[str]) -> str | None:
     """Return the newest version that is no pre-release; None without any."""
-    keyed = [(found, one) for one in versions if (found := key(one)) and found[3]]
+    keyed = [
+        (parsed, version)
+        for version in versions
+        if (parsed := key(version)) and parsed[3]
+    ]
     return max(keyed)[1] if keyed else None
 
 
 def some(versions: Iterable[str], limit: int = 5) -> str:
     """Return the newest versions as a text for an error message."""
-    ordered = sorted(versions, key=lambda one: (key(one) is not None, key(one) or one))
+    ordered = sorted(
+        versions,
+        key=lambda version: (key(version) is not None, key(version) or version),
+    )
     shown = ", ".join(reversed(ordered[-limit:]))
     return shown or "none"
 

@@ -35,7 +35,7 @@ OnEvent = Callable[[Document, bool], None]
 class Doorbell:
     """Watches a custom resource in all namespaces.
 
-    configuration: read anew for each login. on_event: called in Kopf's thread.
+    configuration: read again for each login. on_event: called in Kopf's thread.
     """
 
     resource: Resource

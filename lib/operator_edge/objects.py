@@ -44,8 +44,8 @@ class Objects:
     def by_age(self) -> tuple[str, ...]:
         """Return all keys, the oldest object first."""
         with self._lock:
-            found = sorted(self._objects.items(), key=lambda item: _age(item[1]))
-        return tuple(key for key, _ in found)
+            aged = sorted(self._objects.items(), key=lambda item: _age(item[1]))
+        return tuple(key for key, _ in aged)
 
 
 def key_of(document: Document) -> str:
@@ -70,8 +70,9 @@ def _is_newer(held: Document, document: Document) -> bool:
     if _uid(held) != _uid(document):
         return False
     versions = [
-        str(one["metadata"].get("resourceVersion") or "") for one in (held, document)
+        str(document_["metadata"].get("resourceVersion") or "")
+        for document_ in (held, document)
     ]
-    return all(one.isdecimal() for one in versions) and int(versions[0]) > int(
+    return all(version.isdecimal() for version in versions) and int(versions[0]) > int(
         versions[1]
     )

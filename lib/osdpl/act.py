@@ -156,11 +156,11 @@ class Actor:
         """Delete the objects of a release that helm does not know."""
         query = {"labelSelector": f"{GROUP_LABEL}={release}"}
         page = self._api.list_page(kind, namespace, query=query, timeout_s=TIMEOUT_S)
-        for one in objects.decode_list(page, objects.Bare).items:
-            self._delete(kind, namespace, one.metadata.name, one.metadata.uid)
+        for item in objects.decode_list(page, objects.Bare).items:
+            self._delete(kind, namespace, item.metadata.name, item.metadata.uid)
 
     def _delete(self, kind: Resource, namespace: str, name: str, uid: str = "") -> None:
-        """Delete an object and what belongs to it. uid: of the one that is meant."""
+        """Delete an object and its dependents. uid: of this very object."""
         options: dict[str, Any] = {"propagationPolicy": "Background"}
         if uid:
             options["preconditions"] = {"uid": uid}
@@ -173,12 +173,14 @@ class Actor:
     ) -> None:
         """Change the finalizers, upon exactly the object that was observed."""
         metadata = snapshot.document["metadata"]
-        before = [one for one in metadata.get("finalizers") or () if one not in remove]
+        before = [
+            name for name in metadata.get("finalizers") or () if name not in remove
+        ]
         patch = {
             "metadata": {
                 "uid": metadata.get("uid"),
                 "resourceVersion": metadata.get("resourceVersion"),
-                "finalizers": [*before, *(one for one in add if one not in before)],
+                "finalizers": [*before, *(name for name in add if name not in before)],
             }
         }
         try:
@@ -251,12 +253,12 @@ class Actor:
         self,
         snapshot: Snapshot,
         status: Mapping[str, Any],
-        found: tuple[tuple[str, str, str], ...],
+        condition_events: tuple[tuple[str, str, str], ...],
     ) -> None:
         body = _document(
             "OpenStackDeployment", snapshot.namespace, snapshot.name, status
         )
-        body["metadata"]["uid"] = snapshot.uid  # never creates one anew
+        body["metadata"]["uid"] = snapshot.uid  # never creates another object
         answer = self._api.patch(
             resources.OPENSTACK_DEPLOYMENTS,
             snapshot.name,
@@ -275,7 +277,7 @@ class Actor:
             snapshot.uid,
             bundles.API_VERSION,
         )
-        for type, reason, message in found:
+        for type, reason, message in condition_events:
             is_bad = type == "Warning"
             log = self._log.warning if is_bad else self._log.info
             log("condition changed", key=snapshot.key, reason=reason, message=message)

@@ -133,7 +133,9 @@ def _judge_spec(request: Request, facts: Facts) -> tuple[config.FieldProblem, ..
         effective = _effective(document)
     except config.ConfigError as error:
         return tuple(
-            one for one in error.problems if isinstance(one, config.FieldProblem)
+            problem
+            for problem in error.problems
+            if isinstance(problem, config.FieldProblem)
         )
     change = _change(
         document,
@@ -174,8 +176,8 @@ def _metadata(document: Document | None) -> Mapping[str, Any]:
 
 
 def _part(document: Document | None, name: str) -> Mapping[str, Any]:
-    found = (document or {}).get(name)
-    return found if isinstance(found, Mapping) else {}
+    part = (document or {}).get(name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def answer(uid: str, problems: tuple[config.FieldProblem, ...]) -> bytes:

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator
 
 from lib.osdpl.rules import openstack
 from lib.osdpl.snapshot import Document
+from lib.process import config
 
 ADOPT = "mooring.io/adopt"
-"""Releases of another owner that are taken over: names, separated by commas."""
+"""Releases of another owner that are adopted: names, separated by commas."""
 FORCE = openstack.FORCE
 FORCES = (openstack.FORCE_CHANGE, openstack.FORCE_DELETION)
 """What can be forced: a change during an upgrade, a deletion before all is applied."""
@@ -39,8 +40,9 @@ def problems(
     ):
         for name in sorted(names(document, annotation) - set(known)):
             right = ", ".join(sorted(known))
-            yield f"annotation {annotation}: {name}: want one of {right}"
+            rejected = config.rejected(name, f"one of {right}")
+            yield f"annotation {annotation}: {rejected}"
     annotations = document["metadata"].get("annotations") or {}
     paused = annotations.get(PAUSED)
     if paused not in (None, "true", "false"):
-        yield f"annotation {PAUSED}: {paused}: want true or false"
+        yield f"annotation {PAUSED}: {config.rejected(paused, 'true or false')}"

@@ -45,7 +45,8 @@ def desired(
         "spec": {
             "repositories": _repositories(bundle),
             "releases": [
-                _release(snapshot, one, states[one.name]) for one in bundle.releases
+                _release(snapshot, release, states[release.name])
+                for release in bundle.releases
             ],
         },
     }
@@ -62,10 +63,11 @@ def owner(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _repositories(bundle: model.Bundle) -> list[dict[str, str]]:
-    found = {
-        one.chart.repository.name: one.chart.repository.url for one in bundle.releases
+    urls = {
+        release.chart.repository.name: release.chart.repository.url
+        for release in bundle.releases
     }
-    return [{"name": name, "url": url} for name, url in sorted(found.items())]
+    return [{"name": name, "url": url} for name, url in sorted(urls.items())]
 
 
 def _release(
@@ -90,9 +92,9 @@ def requires(snapshot: Snapshot, release: model.Release) -> tuple[str, ...]:
     rendered = snapshot.desired.rendered
     if rendered is None or not release.gates:
         return ()
-    present = {one.name for bundle in rendered.bundles for one in bundle.releases} - {
-        release.name
-    }
+    present = {
+        release.name for bundle in rendered.bundles for release in bundle.releases
+    } - {release.name}
     return tuple(
         name
         for service in graph.service_gates(release.service)
@@ -109,8 +111,8 @@ def status(
     generation = (observed or {}).get("metadata", {}).get("generation")
     described: dict[str, Any] = {
         "releaseStatuses": {
-            one.name: _release_status(snapshot, states[one.name])
-            for one in bundle.releases
+            release.name: _release_status(snapshot, states[release.name])
+            for release in bundle.releases
         }
     }
     return described | ({"observedGeneration": generation} if generation else {})
@@ -182,7 +184,7 @@ def surplus(
     purged = annotations.names(snapshot.document, annotations.PURGE)
     for name, document in sorted(snapshot.bundles.items()):
         recorded = (document.get("spec") or {}).get("releases") or ()
-        releases = [str(one.get("name")) for one in recorded]
+        releases = [str(release.get("name")) for release in recorded]
         if name in kept or not is_owned(document) or set(releases) & left:
             continue
         service = name.removeprefix("openstack-")
@@ -190,7 +192,9 @@ def surplus(
         yield DeleteBundle(
             name=name,
             uid=str(document["metadata"].get("uid") or ""),
-            releases=tuple(one for one in releases if one not in snapshot.revisions),
+            releases=tuple(
+                release for release in releases if release not in snapshot.revisions
+            ),
             secrets=secret_shapes.of_service(service) if has_claims else (),
             has_claims=has_claims,
         )

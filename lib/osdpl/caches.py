@@ -142,22 +142,22 @@ class Caches:
 
     def revisions(self) -> Mapping[str, helm.Revision]:
         """Return the newest revision of each release, by name."""
-        kept = (one.metadata for one in self.secrets.items().values())
-        return {one.name: one for one in releases.latest(kept).values()}
+        kept = (secret.metadata for secret in self.secrets.items().values())
+        return {revision.name: revision for revision in releases.latest(kept).values()}
 
     def installed(self, release: str) -> tuple[helm.Revision, ...]:
         """Return the revisions of which objects may exist: the newest, the deployed."""
-        found = [
+        revisions = [
             revision
-            for one in self.secrets.items().values()
-            if (revision := releases.revision(one.metadata))
+            for secret in self.secrets.items().values()
+            if (revision := releases.revision(secret.metadata))
             and revision.name == release
         ]
-        newest = max((one.number for one in found), default=0)
+        newest = max((revision.number for revision in revisions), default=0)
         return tuple(
-            one
-            for one in found
-            if one.number == newest or one.status is helm.Status.DEPLOYED
+            revision
+            for revision in revisions
+            if revision.number == newest or revision.status is helm.Status.DEPLOYED
         )
 
     def release(self, revision: helm.Revision) -> helm.Release | None:
@@ -171,8 +171,8 @@ class Caches:
 
     def ini_files(self) -> Mapping[str, str]:
         """Return the ini files of the ConfigMap with settings, by name."""
-        found = self.settings.get(f"{self.namespace}/{CONFIG_MAP}")
-        data = (found.data if found is not None else None) or {}
+        config_map = self.settings.get(f"{self.namespace}/{CONFIG_MAP}")
+        data = (config_map.data if config_map is not None else None) or {}
         return {
             f"ConfigMap {CONFIG_MAP} {name}": data[name]
             for name in sorted(data)
@@ -182,9 +182,11 @@ class Caches:
     def stored(self) -> Mapping[str, credentials.Stored]:
         """Return the Secrets that are not of helm, by name."""
         return {
-            one.metadata.name: credentials.Stored(one.data, _priority(one.metadata))
-            for one in self.secrets.items().values()
-            if one.type != releases.TYPE
+            secret.metadata.name: credentials.Stored(
+                secret.data, _priority(secret.metadata)
+            )
+            for secret in self.secrets.items().values()
+            if secret.type != releases.TYPE
         }
 
     def observed(self) -> Workloads:
@@ -193,14 +195,14 @@ class Caches:
         of: dict[str, list[model.Workload]] = {}
         pods: dict[model.Workload, str] = {}
         for kind, kept in self.workloads.items():
-            for one in kept.items().values():
-                workload = model.Workload(kind=kind, name=one.metadata.name)
-                ready[workload] = is_ready(kind, one)
-                pods[workload] = pods_of(kind, one)
-                release = one.metadata.annotations.get(RELEASE)
+            for stored in kept.items().values():
+                workload = model.Workload(kind=kind, name=stored.metadata.name)
+                ready[workload] = is_ready(kind, stored)
+                pods[workload] = pods_of(kind, stored)
+                release = stored.metadata.annotations.get(RELEASE)
                 if release:
                     of.setdefault(release, []).append(workload)
-        releases_ = {name: tuple(found) for name, found in of.items()}
+        releases_ = {name: tuple(workloads) for name, workloads in of.items()}
         return Workloads(ready, releases_, pods)
 
 

@@ -58,15 +58,15 @@ class Checks:
         self._denied: tuple[float, str] | None = None
 
     def blockers(self) -> tuple[Blocker, ...]:
-        """Return what forbids to install anything now."""
-        found = [
+        """Return the reasons why nothing can be installed now."""
+        results = [
             self._once("helm", self._helm_is_usable),
-            self._once("definition", self._definition_is_ours),
+            self._once("definition", self._definition_is_owned),
             self._once("pod security", self._pods_are_allowed),
             self._once("caches", self._caches_are_filled),
             self._permitted(),
         ]
-        return tuple(one for one in found if one is not None)
+        return tuple(blocker for blocker in results if blocker is not None)
 
     def denied(self, message: str) -> None:
         """Note that the API server has refused a write for lack of permissions."""
@@ -92,7 +92,7 @@ class Checks:
             return Blocker(Refused.HELM_UNUSABLE, str(error))
         return None
 
-    def _definition_is_ours(self) -> Blocker | None:
+    def _definition_is_owned(self) -> Blocker | None:
         name = f"{resources.HELM_BUNDLES.plural}.{resources.HELM_BUNDLES.group}"
         try:
             body = self._api.read(resources.DEFINITIONS, name, timeout_s=TIMEOUT_S)
@@ -101,8 +101,9 @@ class Checks:
         if bundles.is_owned(msgspec.json.decode(body)):  # noqa: TID251 # no type
             return None
         words = (
-            f"CustomResourceDefinition {name}: want the label"
-            f" {bundles.MANAGED_BY}={bundles.MANAGER}; it belongs to another controller"
+            f"CustomResourceDefinition {name}: conflict: the label"
+            f" {bundles.MANAGED_BY}={bundles.MANAGER} is not set: it is owned by"
+            " another controller"
         )
         return Blocker(Refused.HELM_BUNDLE_NOT_OWNED, words)
 
@@ -138,13 +139,13 @@ def pods_refused(api: client.Api, namespace: str) -> Blocker | None:
             timeout_s=TIMEOUT_S,
         )
     except errors.NotFound:
-        words = f"namespace {namespace}: want one that exists"
+        words = f"namespace {namespace}: not found"
         return Blocker(Refused.NAMESPACE_MISSING, words)
     except errors.Forbidden as error:
         if "PodSecurity" not in error.message:
             return _of_error(error, f"pods in namespace {namespace}")
         words = (
-            f"namespace {namespace}: want the label {LEVEL}=privileged: pods with"
+            f"namespace {namespace}: label {LEVEL}=privileged: not set: pods with"
             " the host's network and PIDs, such as libvirt's, are not allowed"
         )
         return Blocker(Refused.POD_SECURITY, words)
@@ -155,6 +156,6 @@ def pods_refused(api: client.Api, namespace: str) -> Blocker | None:
 
 def _of_error(error: errors.KubeError, thing: str) -> Blocker:
     if isinstance(error, errors.Forbidden):
-        words = f"{thing}: want the permission that the API server misses: {error}"
+        words = f"{thing}: permission denied: {error}"
         return Blocker(Refused.FORBIDDEN, words)
     return Blocker(Refused.UNKNOWN, f"{thing}: {error}")

@@ -81,18 +81,22 @@ def refused(reason: Refused, message: str) -> tuple[Condition, ...]:
 
 def of_service(states: Iterable[ReleaseState]) -> ServiceState:
     """Return the state of a service from that of its releases."""
-    found = list(states)
-    failed = [one for one in found if one.is_failed or one.state is State.INVALID]
+    releases = list(states)
+    failed = [
+        release
+        for release in releases
+        if release.is_failed or release.state is State.INVALID
+    ]
     if failed:
         cause = failed[0].failure or failed[0].waits
         return ServiceState(Phase.FAILED, cause or "the last run failed")
-    if any(one.step is Step.DELETE for one in found):
+    if any(release.step is Step.DELETE for release in releases):
         return ServiceState(Phase.DELETING)
-    if any(one.is_running or one.can_run for one in found):
+    if any(release.is_running or release.can_run for release in releases):
         return ServiceState(Phase.APPLYING)
-    waiting = [one for one in found if one.state is not State.IN_SYNC]
+    waiting = [release for release in releases if release.state is not State.IN_SYNC]
     if waiting:
-        names = ", ".join(one.name for one in waiting)
+        names = ", ".join(release.name for release in waiting)
         return ServiceState(Phase.WAITING, f"{names}: waiting for {waiting[0].waits}")
     return ServiceState(Phase.APPLIED)
 
@@ -106,9 +110,9 @@ def of_refusal(refusal: model.Refusal) -> ServiceState:
 
 
 def whole(services: Mapping[str, ServiceState]) -> Phase:
-    """Return the state of the whole: that of the service that is worst."""
+    """Return the state of the deployment: the worst state of its services."""
     order = (Phase.FAILED, Phase.DELETING, Phase.APPLYING, Phase.WAITING)
-    phases = {one.phase for one in services.values()}
+    phases = {service.phase for service in services.values()}
     return next((phase for phase in order if phase in phases), Phase.APPLIED)
 
 
@@ -134,13 +138,13 @@ def of_services(
 def _causes(services: Mapping[str, ServiceState], phase: Phase) -> str:
     """Return why services are in the phase of the whole.
 
-    Services in another phase are left out: what waits in its turn is no news, and each
-    change of the message is an Event.
+    Services in another phase are omitted: waiting for an earlier service needs no
+    report, and each change of the message is an Event.
     """
     by_cause: dict[str, list[str]] = {}
-    for name, one in sorted(services.items()):
-        if one.cause and one.phase is phase:
-            by_cause.setdefault(one.cause, []).append(name)
+    for name, service in sorted(services.items()):
+        if service.cause and service.phase is phase:
+            by_cause.setdefault(service.cause, []).append(name)
     return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_cause.items())
 
 
@@ -153,10 +157,10 @@ def upgrading(
     return tuple(
         (
             Condition(APPLIED, False, UPGRADING, message[:MESSAGE_MAX])
-            if one.type == APPLIED and one.reason != _REASONS[Phase.FAILED]
-            else one
+            if condition.type == APPLIED and condition.reason != _REASONS[Phase.FAILED]
+            else condition
         )
-        for one in conditions
+        for condition in conditions
     )
 
 
@@ -165,19 +169,19 @@ def without_failure(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     return tuple(
         (
             Condition(APPLIED, False, _REASONS[Phase.APPLYING])
-            if one.type == APPLIED and one.reason == _REASONS[Phase.FAILED]
-            else one
+            if condition.type == APPLIED and condition.reason == _REASONS[Phase.FAILED]
+            else condition
         )
-        for one in conditions
+        for condition in conditions
     )
 
 
 def has_failed(snapshot: Snapshot) -> bool:
-    """Report whether the status says that the whole has failed."""
+    """Report whether the deployment has failed by its status."""
     rows = (snapshot.document.get("status") or {}).get("conditions") or ()
     return any(
-        one["type"] == APPLIED and one.get("reason") == _REASONS[Phase.FAILED]
-        for one in rows
+        row["type"] == APPLIED and row.get("reason") == _REASONS[Phase.FAILED]
+        for row in rows
     )
 
 
@@ -187,14 +191,14 @@ def unfinished_state(document: Document) -> str:
     By its conditions, for an object whose OpenStackDeploymentStatus was deleted.
     """
     rows = (document.get("status") or {}).get("conditions") or ()
-    reasons = {one["type"]: one.get("reason") for one in rows}
+    reasons = {row["type"]: row.get("reason") for row in rows}
     if reasons.get(ACCEPTED) == Refused.DELETION_REFUSED:
         return Phase.FAILED.value
     if reasons.get(APPLIED) == UPGRADING:
         return Phase.APPLYING.value
     phases = (Phase.APPLYING, Phase.WAITING, Phase.FAILED)
-    found = (one for one in phases if _REASONS[one] == reasons.get(APPLIED))
-    return next((one.value for one in found), "")
+    matching = (phase for phase in phases if _REASONS[phase] == reasons.get(APPLIED))
+    return next((phase.value for phase in matching), "")
 
 
 def accepted(ignored: Sequence[str]) -> Condition:
@@ -222,13 +226,14 @@ def status(
 ) -> dict[str, Any]:
     """Return the status of the OpenStackDeployment, as it is applied."""
     before = {
-        one["type"]: one
-        for one in (snapshot.document.get("status") or {}).get("conditions") or ()
+        row["type"]: row
+        for row in (snapshot.document.get("status") or {}).get("conditions") or ()
     }
     generation = snapshot.document["metadata"].get("generation") or 0
     return {
         "conditions": [
-            _condition(one, before.get(one.type), generation, now) for one in conditions
+            _condition(condition, before.get(condition.type), generation, now)
+            for condition in conditions
         ]
     }
 
@@ -261,21 +266,31 @@ def events(
     A refusal is one Event: that of Accepted. Applied only repeats it.
     """
     before = {
-        one["type"]: (one.get("status"), one.get("reason"), one.get("message"))
-        for one in (snapshot.document.get("status") or {}).get("conditions") or ()
+        row["type"]: (row.get("status"), row.get("reason"), row.get("message"))
+        for row in (snapshot.document.get("status") or {}).get("conditions") or ()
     }
-    found = []
-    for one in conditions:
-        value = "True" if one.is_true else "False"
-        is_same = before.get(one.type) == (value, one.reason, one.message)
-        if is_same or one.reason == NOT_ACCEPTED:
+    rows = []
+    for condition in conditions:
+        value = "True" if condition.is_true else "False"
+        is_same = before.get(condition.type) == (
+            value,
+            condition.reason,
+            condition.message,
+        )
+        if is_same or condition.reason == NOT_ACCEPTED:
             continue
-        is_bad = one.reason == FIELDS_IGNORED or (
-            not one.is_true and one.reason not in _ROUTINE
+        is_bad = condition.reason == FIELDS_IGNORED or (
+            not condition.is_true and condition.reason not in _ROUTINE
         )
         type = "Warning" if is_bad else "Normal"
-        found.append((type, one.reason, one.message or f"{one.type} is {value}"))
-    return tuple(found)
+        rows.append(
+            (
+                type,
+                condition.reason,
+                condition.message or f"{condition.type} is {value}",
+            )
+        )
+    return tuple(rows)
 
 
 _ROUTINE = ("Applying", "Deleting", "Waiting", "Draft", "Paused", UPGRADING)
@@ -295,9 +310,13 @@ def whole_status(
         "fingerprint": rendered.fingerprint if rendered else "",
     }
     phase = whole(services)
-    causes = [f"{name}: {one.cause}" for name, one in services.items() if one.cause]
+    causes = [
+        f"{name}: {service.cause}"
+        for name, service in services.items()
+        if service.cause
+    ]
     own = _state(phase, "; ".join(causes), shared, before.get("osdpl"), now)
-    done = sum(one.phase is Phase.APPLIED for one in services.values())
+    done = sum(service.phase is Phase.APPLIED for service in services.values())
     own["lcm_progress"] = f"{done}/{len(services)}"
     deployment = snapshot.desired.deployment
     own["fields"] = openstack.hashes(deployment.spec) if deployment else {}
@@ -315,13 +334,13 @@ def whole_status(
             "osdpl": own,
             "services": {
                 name: _state(
-                    one.phase,
-                    one.cause,
+                    service.phase,
+                    service.cause,
                     shared | _version(progress, name),
                     (before.get("services") or {}).get(name),
                     now,
                 )
-                for name, one in sorted(services.items())
+                for name, service in sorted(services.items())
             },
         },
     }

@@ -58,7 +58,7 @@ class Program:
 
 
 def run(program: Program, options: Options, env: Mapping[str, str]) -> int:
-    """Run until told to stop; return the exit code.
+    """Run until stopped; return the exit code.
 
     Raises:
         ConfigError: the configuration cannot be used; nothing was started.
@@ -114,7 +114,7 @@ class Controller:
         self._runner = self._new_runner(writing)
 
     def run(self) -> int:
-        """Serve, watch, wait for the Lease, act; until told to stop."""
+        """Serve, watch, wait for the Lease, and act until stopped."""
         self._serve()
         self._caches.subscribe(self._ring)
         if self._election is not None:
@@ -162,8 +162,10 @@ class Controller:
 
     def _helm_timeout_s(self) -> float:
         """Return the time-out of the settings, else that of the flag."""
-        found = settings.read({**self._settings.files(), **self._caches.ini_files()})
-        return found.helm_timeout_s or self._options.helm_timeout_s
+        osdpl_settings = settings.read(
+            {**self._settings.files(), **self._caches.ini_files()}
+        )
+        return osdpl_settings.helm_timeout_s or self._options.helm_timeout_s
 
     def _on_event(self, document: Mapping[str, Any], is_deleted: bool) -> None:
         if is_deleted:

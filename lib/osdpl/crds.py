@@ -25,7 +25,7 @@ from lib.osdpl.schema_types import (
 _INT64: Schema = {"type": "integer", "format": "int64"}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 LABELS = {"app.kubernetes.io/managed-by": "osdpl-controller"}
-"""Mark the CRDs as those of this operator: HelmBundle exists in other products, too."""
+"""Label of the CRDs that this operator owns: other products have HelmBundle, too."""
 STATES = ("APPLYING", "APPLIED", "DELETING", "WAITING", "FAILED")
 """States of OpenStackDeploymentStatus."""
 

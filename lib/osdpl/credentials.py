@@ -125,7 +125,7 @@ def writes(
     Raises:
         ConfigError: existing values are malformed.
     """
-    found = []
+    needed = []
     problems: list[config.FieldProblem | str] = []
     for shape in shapes:
         name = active(shape, stored)
@@ -136,10 +136,10 @@ def writes(
             problems += error.problems
             continue
         if data is not None:
-            found.append(Write(name, secret is None, data))
+            needed.append(Write(name, secret is None, data))
     if problems:
         raise config.ConfigError(problems)
-    return tuple(found)
+    return tuple(needed)
 
 
 def active(shape: Shape, stored: Mapping[str, Stored]) -> str:

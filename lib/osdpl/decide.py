@@ -34,11 +34,11 @@ from lib.reconcile.outcome import Outcome
 
 FINALIZER = f"{model.GROUP}/osdpl-controller"
 HELD_S = 0.5
-"""Between two looks for a write of ours that is not in the caches yet."""
+"""Between two checks for an own write that is not in the caches yet."""
 CANCEL_S = 10.0
-"""Between two requests to end the jobs of what is to be deleted."""
+"""Between two requests to end the jobs of releases that are deleted."""
 BLOCKED_S = 30.0
-"""Between two checks of what only somebody outside can repair."""
+"""Between two checks of a problem that only an administrator can repair."""
 
 
 def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
@@ -47,13 +47,13 @@ def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
         return Outcome((), HELD_S)
     if snapshot.key != snapshot.oldest:
         words = (
-            f"another OpenStackDeployment, {snapshot.oldest}, is older and is served:"
-            " want one per cluster"
+            f"only one OpenStackDeployment per cluster is supported:"
+            f" {snapshot.oldest} is older and is served"
         )
-        found = conditions.refused(Refused.SECOND_DEPLOYMENT, words)
-        return Outcome(tuple(_report(snapshot, found, now)))
+        reported = conditions.refused(Refused.SECOND_DEPLOYMENT, words)
+        return Outcome(tuple(_report(snapshot, reported, now)))
     if annotations.is_paused(snapshot.document):
-        # Runs of helm that have begun go on: a half of an upgrade helps nobody.
+        # Running helm processes continue: an upgrade must not be left half done.
         return Outcome(tuple(_report(snapshot, conditions.paused(), now)))
     if snapshot.is_deleted:
         return _deletion(snapshot, now)
@@ -65,18 +65,18 @@ def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
 def _serve(
     snapshot: Snapshot, desired: Desired, now: datetime.datetime
 ) -> Outcome[Action]:
-    """Apply what is desired, as far as it is known."""
-    found: Sequence[Condition] = ()
+    """Apply the desired state, as far as it is known."""
+    reported: Sequence[Condition] = ()
     problems = desired.problems or violations(
         snapshot.document, desired, snapshot.status
     )
     if desired.reason is not None or problems:
         words = "; ".join(map(str, problems))
-        found = conditions.refused(desired.reason or Refused.INVALID_SPEC, words)
+        reported = conditions.refused(desired.reason or Refused.INVALID_SPEC, words)
     elif desired.deployment is not None and desired.deployment.is_draft:
-        found = conditions.draft()
-    if found:
-        return Outcome(tuple(_report(snapshot, found, now)))
+        reported = conditions.draft()
+    if reported:
+        return Outcome(tuple(_report(snapshot, reported, now)))
     if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
         return Outcome((AddFinalizer(),), HELD_S)
     if desired.missing:
@@ -89,9 +89,9 @@ def _serve(
 def violations(
     document: Document, desired: Desired, status: Document | None
 ) -> tuple[FieldProblem, ...]:
-    """Return what is wrong with a spec beyond its schema; see lib/osdpl/rules.
+    """Return the problems of a spec beyond its schema; see lib/osdpl/rules.
 
-    status: the OpenStackDeploymentStatus: which version is applied, and how far.
+    status: the OpenStackDeploymentStatus, with the applied version and its progress.
     """
     if not desired.spec:
         return ()
@@ -103,7 +103,7 @@ def violations(
 
 
 def change_of(document: Document, status: Document | None) -> rule.Change:
-    """Return what rules know of an OpenStackDeployment besides its spec."""
+    """Return the input of the rules without the spec."""
     applied = ((status or {}).get("status") or {}).get("osdpl") or {}
     version = str(applied.get("openstack_version") or "")
     return rule.Change(
@@ -119,25 +119,29 @@ def change_of(document: Document, status: Document | None) -> rule.Change:
 def release_states(
     snapshot: Snapshot, rendered: model.Rendered, now: datetime.datetime
 ) -> tuple[ReleaseState, ...]:
-    """Return the state of every release that is desired, or installed and ours.
+    """Return the state of each release that is desired, or installed and owned.
 
     Releases of a service that cannot be rendered are left as they are. Those that
     another OpenStack version reaches later wait.
     """
-    desired = {one.name: one for bundle in rendered.bundles for one in bundle.releases}
-    refused = frozenset(one.service for one in rendered.refusals)
-    found = (
-        *(states.of_desired(snapshot, one, now) for one in desired.values()),
+    desired = {
+        release.name: release
+        for bundle in rendered.bundles
+        for release in bundle.releases
+    }
+    refused = frozenset(refusal.service for refusal in rendered.refusals)
+    all_states = (
+        *(states.of_desired(snapshot, release, now) for release in desired.values()),
         *states.of_surplus(snapshot, now, frozenset(desired), refused),
     )
-    return upgrade.in_order(snapshot, found, now)
+    return upgrade.in_order(snapshot, all_states, now)
 
 
 def _apply(
     snapshot: Snapshot, rendered: model.Rendered, now: datetime.datetime
 ) -> Outcome[Action]:
     all_states = release_states(snapshot, rendered, now)
-    by_name = {one.name: one for one in all_states}
+    by_name = {state.name: state for state in all_states}
     step = upgrade.step(snapshot, all_states, now)
     services = service_states(rendered, all_states, step)
     statuses, later_s = _bundle_statuses(snapshot, rendered, by_name)
@@ -150,25 +154,29 @@ def _apply(
         *_status_actions(snapshot, services, _versions(all_states), step, now),
         *_report(snapshot, _conditions(snapshot, services, all_states, step), now),
     ]
-    waits = [one.wait_s for one in all_states if one.wait_s is not None]
+    waits = [state.wait_s for state in all_states if state.wait_s is not None]
     return Outcome(tuple(actions), min([*waits, *later_s], default=None))
 
 
 def _versions(all_states: Sequence[ReleaseState]) -> Mapping[str, str]:
     """Return the OpenStack version of each service that is not upgraded yet."""
     return {
-        one.service: upgrade.version_of(one)
-        for one in all_states
-        if upgrade.is_behind(one)
+        state.service: upgrade.version_of(state)
+        for state in all_states
+        if upgrade.is_behind(state)
     }
 
 
 def _relabels(
     snapshot: Snapshot, all_states: Sequence[ReleaseState], now: datetime.datetime
 ) -> Iterator[Action]:
-    for one in upgrade.relabelled(snapshot, all_states, now):
-        if one.revision is not None and one.release is not None and not one.is_running:
-            yield Relabel(one.revision, one.release.openstack_version)
+    for state in upgrade.relabelled(snapshot, all_states, now):
+        if (
+            state.revision is not None
+            and state.release is not None
+            and not state.is_running
+        ):
+            yield Relabel(state.revision, state.release.openstack_version)
 
 
 def _conditions(
@@ -183,27 +191,31 @@ def _conditions(
     fact, and one Event.
     """
     rendered = snapshot.desired.rendered
-    found = conditions.of_services(services, ignored(snapshot, rendered))
+    reported = conditions.of_services(services, ignored(snapshot, rendered))
     if step is not None:
-        found = conditions.upgrading(found, step)
-    is_of_charts = all(one.digest is None for one in all_states if one.is_failed)
+        reported = conditions.upgrading(reported, step)
+    is_of_charts = all(state.digest is None for state in all_states if state.is_failed)
     is_reading = any(
-        one.digest is None and not one.is_failed and (one.is_running or one.can_run)
-        for one in all_states
+        state.digest is None
+        and not state.is_failed
+        and (state.is_running or state.can_run)
+        for state in all_states
     )
     if is_of_charts and is_reading and not conditions.has_failed(snapshot):
-        return conditions.without_failure(found)
-    return found
+        return conditions.without_failure(reported)
+    return reported
 
 
 def ignored(snapshot: Snapshot, rendered: model.Rendered | None) -> tuple[str, ...]:
     """Return a text per field, annotation and setting that has no effect."""
     if rendered is None:
         return ()
-    releases = [one.name for bundle in rendered.bundles for one in bundle.releases]
+    releases = [
+        release.name for bundle in rendered.bundles for release in bundle.releases
+    ]
     known = tuple(graph.RELEASES)
-    found = annotations.problems(snapshot.document, releases, known)
-    return (*rendered.ignored, *found, *snapshot.settings.ignored)
+    problems = annotations.problems(snapshot.document, releases, known)
+    return (*rendered.ignored, *problems, *snapshot.settings.ignored)
 
 
 def service_states(
@@ -215,51 +227,57 @@ def service_states(
 
     step: of an upgrade; its service is not applied before its workloads are Ready.
     """
-    refused = {one.service: conditions.of_refusal(one) for one in rendered.refusals}
-    found = {**_by_service(all_states), **refused}
-    if step is not None and found[step.service].phase is conditions.Phase.APPLIED:
+    refused = {
+        refusal.service: conditions.of_refusal(refusal) for refusal in rendered.refusals
+    }
+    services = {**_by_service(all_states), **refused}
+    if step is not None and services[step.service].phase is conditions.Phase.APPLIED:
         phase = conditions.Phase.FAILED if step.is_late else conditions.Phase.WAITING
-        found[step.service] = ServiceState(phase, step.waits)
-    return found
+        services[step.service] = ServiceState(phase, step.waits)
+    return services
 
 
 def _by_service(all_states: Sequence[ReleaseState]) -> Mapping[str, ServiceState]:
     by_service: dict[str, list[ReleaseState]] = {}
-    for one in all_states:
-        by_service.setdefault(one.service or one.name, []).append(one)
-    return {name: conditions.of_service(one) for name, one in by_service.items()}
+    for state in all_states:
+        by_service.setdefault(state.service or state.name, []).append(state)
+    return {
+        name: conditions.of_service(releases) for name, releases in by_service.items()
+    }
 
 
 def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Action]:
-    """Start what can be started, as long as there are slots.
+    """Start steps while slots are free.
 
-    Retries come last: a source that does not answer must not hold all slots. What lasts
-    longest comes first: the whole ends with it.
+    Retries come last: a source that does not answer must not hold all slots. The
+    longest steps come first: the deployment ends with them.
     """
     free = snapshot.work.free
-    in_order = sorted(all_states, key=lambda one: (one.is_failed, graph.rank(one.name)))
-    for one in in_order:
+    in_order = sorted(
+        all_states, key=lambda state: (state.is_failed, graph.rank(state.name))
+    )
+    for next_state in in_order:
         if free <= 0:
             return
-        if not one.can_run:
+        if not next_state.can_run:
             continue
         free -= 1
-        if one.step is Step.DELETE:
+        if next_state.step is Step.DELETE:
             has_database = snapshot.workloads.ready.get(graph.DATABASE, False)
-            yield Uninstall(one.name, hooks=has_database)
-        elif one.release is None:
+            yield Uninstall(next_state.name, hooks=has_database)
+        elif next_state.release is None:
             continue
-        elif one.digest is None or one.hash is None:
-            yield ReadChart(one.name, one.release.chart)
+        elif next_state.digest is None or next_state.hash is None:
+            yield ReadChart(next_state.name, next_state.release.chart)
         else:
             yield Upgrade(
-                release=one.release,
+                release=next_state.release,
                 owner=snapshot.uid,
-                digest=one.digest,
-                hash=one.hash,
-                interrupted=one.revision if one.repairs else None,
-                missing=one.missing,
-                is_damaged=one.is_damaged,
+                digest=next_state.digest,
+                hash=next_state.hash,
+                interrupted=next_state.revision if next_state.repairs else None,
+                missing=next_state.missing,
+                is_damaged=next_state.is_damaged,
             )
 
 
@@ -271,7 +289,7 @@ def _bundle_actions(
     """Record the releases, the digest of a chart before the first run with it."""
     for bundle in rendered.bundles:
         observed = snapshot.bundles.get(bundle.name)
-        is_known = any(_is_known(by_name[one.name]) for one in bundle.releases)
+        is_known = any(_is_known(by_name[release.name]) for release in bundle.releases)
         if observed is None and not is_known:
             continue
         document = bundles.desired(snapshot, bundle, by_name)
@@ -303,17 +321,17 @@ def _bundle_statuses(
 
 
 def _bundle_deletions(snapshot: Snapshot, rendered: model.Rendered) -> Iterator[Action]:
-    services = [one.service for one in rendered.bundles]
-    services += [one.service for one in rendered.refusals]
+    services = [bundle.service for bundle in rendered.bundles]
+    services += [refusal.service for refusal in rendered.refusals]
     left = frozenset(snapshot.revisions) | snapshot.work.running
     yield from bundles.surplus(snapshot, services, left)
 
 
 def _holds(observed: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """Report whether an object has the spec and our labels already."""
+    """Report whether an object has the spec and the ownership labels already."""
     labels = observed["metadata"].get("labels") or {}
-    ours: Mapping[str, str] = document["metadata"]["labels"]
-    has_labels = all(labels.get(key) == value for key, value in ours.items())
+    own_labels: Mapping[str, str] = document["metadata"]["labels"]
+    has_labels = all(labels.get(key) == value for key, value in own_labels.items())
     return has_labels and observed.get("spec") == document["spec"]
 
 
@@ -340,20 +358,20 @@ def _status_actions(
 
 
 def _report(
-    snapshot: Snapshot, found: Sequence[Condition], now: datetime.datetime
+    snapshot: Snapshot, reported: Sequence[Condition], now: datetime.datetime
 ) -> Iterator[Action]:
-    status = conditions.status(snapshot, found, now)
+    status = conditions.status(snapshot, reported, now)
     before = (snapshot.document.get("status") or {}).get("conditions") or []
     if before != status["conditions"]:
-        yield ApplyConditions(status, conditions.events(snapshot, found))
+        yield ApplyConditions(status, conditions.events(snapshot, reported))
 
 
 def _blocked(
     snapshot: Snapshot, blockers: Sequence[Blocker], now: datetime.datetime
 ) -> Outcome[Action]:
-    words = "; ".join(one.message for one in blockers)
-    found = conditions.refused(blockers[0].reason, words)
-    return Outcome(tuple(_report(snapshot, found, now)), BLOCKED_S)
+    words = "; ".join(blocker.message for blocker in blockers)
+    reported = conditions.refused(blockers[0].reason, words)
+    return Outcome(tuple(_report(snapshot, reported, now)), BLOCKED_S)
 
 
 def deletion_problems(snapshot: Snapshot) -> tuple[FieldProblem, ...]:
@@ -365,9 +383,9 @@ def deletion_problems(snapshot: Snapshot) -> tuple[FieldProblem, ...]:
 
 
 def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
-    """Delete all releases of ours, without hooks: the database is deleted, too.
+    """Delete all owned releases, without hooks: the database is deleted, too.
 
-    What is being installed is canceled first. No chart is read, so none has to exist.
+    Running installations are canceled first. No chart is read, so none has to exist.
     """
     if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
         return Outcome()
@@ -383,13 +401,13 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
         return Outcome(recorded, HELD_S) if recorded else Outcome((RemoveFinalizer(),))
     installing = running - snapshot.work.deleting
     if installing:
-        # Its hooks would wait for what is deleted, until the time-out of helm.
+        # Its hooks would wait for deleted objects, until the time-out of helm.
         return Outcome(tuple(map(Cancel, sorted(installing))), CANCEL_S)
     runs: list[Action] = []
-    for one in left:
-        if one.can_run and len(runs) < snapshot.work.free:
-            runs.append(Uninstall(one.name, hooks=False))
+    for state in left:
+        if state.can_run and len(runs) < snapshot.work.free:
+            runs.append(Uninstall(state.name, hooks=False))
     services = _by_service(left)
     report = _report(snapshot, conditions.of_services(services), now)
-    waits = [one.wait_s for one in left if one.wait_s is not None]
+    waits = [state.wait_s for state in left if state.wait_s is not None]
     return Outcome((*runs, *report), min(waits, default=None))

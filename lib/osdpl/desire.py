@@ -37,7 +37,7 @@ def desire(
         shapes = credentials.required(services)
         writes = credentials.writes(shapes, secrets, generating.Placeholders())
         if writes:
-            missing = tuple(one.name for one in writes)
+            missing = tuple(write.name for write in writes)
             return Desired(deployment, missing=missing, spec=effective)
         known = credentials.read(shapes, secrets)
         inputs = render.Inputs(
@@ -63,7 +63,7 @@ def needed(document: Document, names: Mapping[str, Any]) -> frozenset[str]:
         services = layers.services(layers.effective(deployment.spec))
     except config.ConfigError:
         return frozenset()
-    read = {one.secret for one in references.find(deployment.spec)}
+    read = {reference.secret for reference in references.find(deployment.spec)}
     for shape in credentials.required(services):
         read.update(shape.names)
     return frozenset(read) & frozenset(names)
@@ -84,7 +84,7 @@ def _substituted(
     deployment: model.Deployment, secrets: Secrets
 ) -> model.Deployment | Desired:
     """Return it with the values that Secrets hold, or why that is not possible."""
-    names = {one.secret for one in references.find(deployment.spec)}
+    names = {reference.secret for reference in references.find(deployment.spec)}
     data = {name: secrets[name].data if name in secrets else None for name in names}
     try:
         replaced = references.substitute(deployment.spec, data)

@@ -46,7 +46,7 @@ CLASSES = ("persistent_volume_storage_class", "local_volume_storage_class")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """namespace: that is served. account: whose rights count; None: of who asks.
+    """namespace: the served one. account: of the daemon; None: the user's own.
 
     default: the source of charts when the spec names none. timeout_s: for each call.
     """
@@ -82,7 +82,7 @@ class Diagnosis:
     def examine(self) -> tuple[CheckResult, ...]:
         """Return a line or more for each of `findings.CHECKS`, in their order."""
         server = self._attempt(findings.API_SERVER, self._server, "")
-        if any(one.state is CheckState.FAILED for one in server):
+        if any(result.state is CheckState.FAILED for result in server):
             rest = findings.CHECKS[1:]
             skipped = [
                 line for name in rest for line in findings.unchecked(name, NO_SERVER)
@@ -142,16 +142,16 @@ class Diagnosis:
     def _list(self, kind: resources.Resource) -> list[objects.ObjectMeta]:
         """Return the metadata of all objects of a kind in the cluster."""
         timeout_s = self._settings.timeout_s
-        found = listing.read(self._api, kind, objects.Bare, timeout_s=timeout_s)
-        return [one.metadata for one in found.items]
+        listed = listing.read(self._api, kind, objects.Bare, timeout_s=timeout_s)
+        return [item.metadata for item in listed.items]
 
     def _definitions(self) -> Iterable[CheckResult]:
         lines: list[CheckResult] = []
         for kind in CRDS:
             name = f"{kind.plural}.{kind.group}"
-            found = self._read(resources.DEFINITIONS, name)
+            definition = self._read(resources.DEFINITIONS, name)
             is_bundle = kind is resources.HELM_BUNDLES
-            lines += findings.definition(name, found, is_bundle)
+            lines += findings.definition(name, definition, is_bundle)
         return lines
 
     def _read(
@@ -181,11 +181,11 @@ class Diagnosis:
     def _nodes(self) -> Iterable[CheckResult]:
         if self._desired.rendered is None:
             return self._not_rendered(findings.NODES)
-        labels = [one.labels for one in self._list(resources.NODES)]
+        labels = [metadata.labels for metadata in self._list(resources.NODES)]
         return findings.nodes(roles(self._desired.rendered), labels)
 
     def _not_rendered(self, check: str) -> tuple[CheckResult, ...]:
-        """Return why nothing is known of what the spec means."""
+        """Return why the spec could not be rendered."""
         if self._document is None:
             return findings.unchecked(check, NOTHING)
         problems = "; ".join(map(str, self._desired.problems))
@@ -196,7 +196,9 @@ class Diagnosis:
             return findings.unchecked(findings.STORAGE, NOTHING)
         spec = self._document.get("spec") or {}
         fields = {name: str(spec[name]) for name in CLASSES if spec.get(name)}
-        known = frozenset(one.name for one in self._list(resources.STORAGE_CLASSES))
+        known = frozenset(
+            metadata.name for metadata in self._list(resources.STORAGE_CLASSES)
+        )
         return findings.storage(fields, known)
 
     def _chart_sources(self) -> Iterable[CheckResult]:
@@ -206,21 +208,21 @@ class Diagnosis:
         pins = self._pinned()
         return findings.charts(
             [
-                self._chart(one, pins)
+                self._chart(release, pins)
                 for bundle in rendered.bundles
-                for one in bundle.releases
+                for release in bundle.releases
             ]
         )
 
     def _pinned(self) -> Snapshot:
-        """Return what is needed to know the digest of a chart as recorded."""
+        """Return a snapshot with the recorded digests of charts."""
         recorded = self._kept.bundles.items().values()
         return Snapshot(
             key="",
             document=self._document or {},
             oldest="",
             revisions=self._kept.revisions(),
-            bundles={one.metadata.name: one.document() for one in recorded},
+            bundles={bundle.metadata.name: bundle.document() for bundle in recorded},
         )
 
     def _chart(self, release: model.Release, pins: Snapshot) -> findings.ChartFact:
@@ -237,18 +239,18 @@ class Diagnosis:
     def _lease(self) -> Iterable[CheckResult]:
         settings = self._settings
         asked = cluster.ClusterReader(self._api, settings.timeout_s)
-        found = asked.lease(settings.namespace, settings.lease)
+        lease = asked.lease(settings.namespace, settings.lease)
         name = f"{settings.namespace}/{settings.lease}"
-        line = judge.lease(name, Read(found), self._now())
+        line = judge.lease(name, Read(lease), self._now())
         remedy = line.remedy and "see that osdpl-controller runs, and what it logs"
         return (dataclasses.replace(line, remedy=remedy),)
 
     def _releases(self) -> Iterable[CheckResult]:
         revisions = self._kept.revisions()
         unreadable: dict[str, str] = {}
-        for name, one in revisions.items():
+        for name, revision in revisions.items():
             try:
-                self._kept.release(one)
+                self._kept.release(revision)
             except helm_errors.MalformedRelease as error:
                 unreadable[name] = str(error)
         return findings.releases(revisions, unreadable, self._now())
@@ -262,16 +264,18 @@ class Diagnosis:
         return findings.secrets(problems, self._missing)
 
     def _webhook(self) -> Iterable[CheckResult]:
-        found = self._read(resources.VALIDATING_WEBHOOKS, webhook.CONFIGURATION)
+        configuration = self._read(resources.VALIDATING_WEBHOOKS, webhook.CONFIGURATION)
         key = f"{self._settings.namespace}/{webhook.SECRET}"
         secret = self._kept.secrets.get(key)
         published = None
-        if found is not None:
-            published = msgspec.convert(found, webhook.Configuration).published()
+        if configuration is not None:
+            published = msgspec.convert(
+                configuration, webhook.Configuration
+            ).published()
         fact = findings.WebhookFact(
             published=published,
             held=None if secret is None else Held.parse(secret.data),
-            answer="" if found is None else self._offer(),
+            answer="" if configuration is None else self._offer(),
         )
         names = webhook.names(self._settings.namespace)
         return findings.webhook(fact, names, self._now())
@@ -326,22 +330,22 @@ _WITHOUT_PODS = ("linuxbridge", "sriov")
 
 def roles(rendered: model.Rendered) -> tuple[tuple[str, str], ...]:
     """Return label and value of the Nodes that the pods of the charts select."""
-    found: set[tuple[str, str]] = set()
+    labels: set[tuple[str, str]] = set()
     for bundle in rendered.bundles:
         for release in bundle.releases:
-            found |= selectors(release.values.get("labels") or {})
-    return tuple(sorted(found))
+            labels |= selectors(release.values.get("labels") or {})
+    return tuple(sorted(labels))
 
 
 def selectors(tree: Mapping[str, Any]) -> set[tuple[str, str]]:
     """Return label and value of each node selector in the values of a chart."""
     key, value = tree.get("node_selector_key"), tree.get("node_selector_value")
-    found = (
+    labels = (
         {(str(key), str(value))}
         if key and value and key not in _WITHOUT_PODS
         else set()
     )
     for below in tree.values():
         if isinstance(below, Mapping):
-            found |= selectors(below)
-    return found
+            labels |= selectors(below)
+    return labels

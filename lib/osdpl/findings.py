@@ -43,16 +43,20 @@ def failed(check: str, text: str, remedy: str) -> tuple[CheckResult, ...]:
 
 
 def definition(
-    name: str, found: Document | None, is_bundle: bool
+    name: str, document: Document | None, is_bundle: bool
 ) -> tuple[CheckResult, ...]:
     """Judge a CustomResourceDefinition; None: it does not exist."""
-    if found is None:
+    if document is None:
         return failed(DEFINITIONS, f"{name} does not exist", APPLY_CRDS)
-    versions = {one["name"] for one in found["spec"]["versions"] if one.get("served")}
+    versions = {
+        version["name"]
+        for version in document["spec"]["versions"]
+        if version.get("served")
+    }
     if "v1alpha1" not in versions:
         text = f"{name} does not serve v1alpha1, only {', '.join(sorted(versions))}"
         return failed(DEFINITIONS, text, APPLY_CRDS)
-    if is_bundle and not bundles.is_owned(found):
+    if is_bundle and not bundles.is_owned(document):
         text = f"{name} belongs to another controller"
         label = f"{bundles.MANAGED_BY}={bundles.MANAGER}"
         remedy = f"remove that controller, then label the definition {label}"
@@ -82,7 +86,7 @@ def nodes(
 
 
 def _role(key: str, value: str, labels: Sequence[Mapping[str, str]]) -> CheckResult:
-    count = sum(one.get(key) == value for one in labels)
+    count = sum(node.get(key) == value for node in labels)
     if count:
         return CheckResult(
             NODES, CheckState.OK, f"{count} Nodes have the label {key}={value}"
@@ -128,34 +132,34 @@ class ChartFact:
     error: str = ""
 
 
-def charts(found: Sequence[ChartFact]) -> tuple[CheckResult, ...]:
+def charts(facts: Sequence[ChartFact]) -> tuple[CheckResult, ...]:
     """Judge the charts: each that cannot be read is a line."""
-    bad = [one for one in found if one.error]
+    bad = [fact for fact in facts if fact.error]
     remedy = "correct spec.common.charts.repositories, the version or the digest"
     lines = [
-        CheckResult(CHARTS, CheckState.FAILED, f"{one.release}: {one.error}", remedy)
-        for one in bad
+        CheckResult(CHARTS, CheckState.FAILED, f"{fact.release}: {fact.error}", remedy)
+        for fact in bad
     ]
-    good = len(found) - len(bad)
+    good = len(facts) - len(bad)
     if good:
-        sources = ", ".join(sorted({one.source for one in found if not one.error}))
+        sources = ", ".join(sorted({fact.source for fact in facts if not fact.error}))
         text = f"{good} charts of {sources} have the digests that are pinned"
         lines.append(CheckResult(CHARTS, CheckState.OK, text))
     return tuple(lines)
 
 
 def releases(
-    found: Mapping[str, helm.Revision],
+    revisions: Mapping[str, helm.Revision],
     unreadable: Mapping[str, str],
     now: datetime.datetime,
 ) -> tuple[CheckResult, ...]:
     """Judge the releases: pending, failed and unreadable ones are named."""
     lines = [
         line
-        for name, one in sorted(found.items())
-        if (line := _release(one, unreadable.get(name, ""), now)) is not None
+        for name, revision in sorted(revisions.items())
+        if (line := _release(revision, unreadable.get(name, ""), now)) is not None
     ]
-    good = len(found) - len(lines)
+    good = len(revisions) - len(lines)
     return (
         *lines,
         CheckResult(RELEASES, CheckState.OK, f"{good} releases are deployed"),
@@ -163,27 +167,27 @@ def releases(
 
 
 def _release(
-    one: helm.Revision, unreadable: str, now: datetime.datetime
+    revision: helm.Revision, unreadable: str, now: datetime.datetime
 ) -> CheckResult | None:
     if unreadable:
-        remedy = f"restore the Secret {one.secret_name}, or delete it"
+        remedy = f"restore the Secret {revision.secret_name}, or delete it"
         return CheckResult(
-            RELEASES, CheckState.FAILED, f"{one.name}: {unreadable}", remedy
+            RELEASES, CheckState.FAILED, f"{revision.name}: {unreadable}", remedy
         )
-    if one.status.is_pending:
-        known = one.modified_at
+    if revision.status.is_pending:
+        known = revision.modified_at
         age_s = (now - known).total_seconds() if known is not None else PENDING_MAX_S
         state = CheckState.WARNING if age_s < PENDING_MAX_S else CheckState.FAILED
-        text = f"{one.name} has been {one.status.value} for {age_s:.0f} s"
+        text = f"{revision.name} has been {revision.status.value} for {age_s:.0f} s"
         remedy = (
             "wait for helm; when no helm runs, osdpl-controller removes the Secret"
-            f" {one.secret_name} and upgrades the release"
+            f" {revision.secret_name} and upgrades the release"
         )
         return CheckResult(RELEASES, state, text, remedy)
-    if one.status is helm.Status.DEPLOYED:
+    if revision.status is helm.Status.DEPLOYED:
         return None
     remedy = "see its message in the HelmBundle: kubectl get helmbundles -o yaml"
-    text = f"{one.name} is {one.status.value}"
+    text = f"{revision.name} is {revision.status.value}"
     return CheckResult(RELEASES, CheckState.FAILED, text, remedy)
 
 

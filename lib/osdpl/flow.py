@@ -45,7 +45,7 @@ class OpenStackFlow(runner.Flow[Snapshot, Action]):
             self._actor.act(snapshot, action)
         except kube_errors.Forbidden as error:
             if not isinstance(action, actions.ApplyConditions):
-                self._checks.denied(f"want a permission that is missing: {error}")
+                self._checks.denied(f"permission denied: {error}")
             raise
         return snapshot
 

@@ -86,7 +86,7 @@ def gates(release: str, services: Collection[str]) -> tuple[model.Workload, ...]
 
 def service_gates(service: str) -> tuple[str, ...]:
     """Return the services that hold a gate of a service, without repetition."""
-    found: dict[str, None] = {}
+    gated: dict[str, None] = {}
     for release, _ in RELEASES.get(service, ()):
-        found.update((needed, None) for needed, _ in _GATES.get(release, ()))
-    return tuple(found)
+        gated.update((needed, None) for needed, _ in _GATES.get(release, ()))
+    return tuple(gated)

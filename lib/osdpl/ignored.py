@@ -61,13 +61,13 @@ def fields(spec: Mapping[str, Any], services: Collection[str]) -> tuple[str, ...
 
     spec: as the user wrote it. services: the desired ones.
     """
-    found = {
+    reasons = {
         **dict(_unread(spec)),
         **dict(_of_absent_services(spec, services)),
         **dict(_of_absent_charts(spec, services)),
         **dict(_of_choices(spec)),
     }
-    return tuple(f"spec.{path}: {why}" for path, why in sorted(found.items()))
+    return tuple(f"spec.{path}: {why}" for path, why in sorted(reasons.items()))
 
 
 def _at(spec: Mapping[str, Any], path: str) -> Any:
@@ -85,7 +85,7 @@ def _below(spec: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _unread(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for path in (*UNREAD, *(f"features.{one}" for one in UNREAD_FEATURES)):
+    for path in (*UNREAD, *(f"features.{feature}" for feature in UNREAD_FEATURES)):
         if _at(spec, path) not in (None, {}, ""):
             yield path, "this field is not supported yet"
 
@@ -121,7 +121,7 @@ def _of_absent_charts(
     owners = {
         chart: service for service, charts in graph.CHARTS.items() for chart in charts
     } | _NOT_INSTALLED
-    groups = [f"features.{one}" for one in _BY_CHART]
+    groups = [f"features.{chart}" for chart in _BY_CHART]
     groups += [f"common.{group}.releases" for group in ("openstack", "infra")]
     for group in groups:
         for chart in _below(spec, group):

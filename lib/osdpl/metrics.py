@@ -113,13 +113,13 @@ class Releases(prometheus_registry.Collector):
             labels=("status",),
         )
         for status in helm.Status:
-            count = sum(one.status is status for one in revisions)
+            count = sum(revision.status is status for revision in revisions)
             states.add_metric((status.value,), count)
         yield states
         yield GaugeMetricFamily(
             "mooring_osdpl_oldest_pending_release_age_seconds",
             "Age of the release that is pending longest; 0: no release is pending.",
-            value=max((self._age_s(one) for one in revisions), default=0.0),
+            value=max((self._age_s(revision) for revision in revisions), default=0.0),
         )
         yield GaugeMetricFamily(
             "mooring_osdpl_helm_slots", "Slots for helm runs.", value=self._slots

@@ -46,9 +46,9 @@ def values(context: Context, service: str, chart: str) -> model.Tree:
         path = f"spec.nodes.{label}.services.{service}.{chart}"
         for daemonset, override in (charts.get(chart) or {}).items():
             below = f"{path}.{daemonset}"
-            found = tuple(_problems(below, label, chart, daemonset, override))
-            problems += found
-            if not found:
+            invalid = tuple(_problems(below, label, chart, daemonset, override))
+            problems += invalid
+            if not invalid:
                 layer = _layer(label, chart, daemonset, override.get("values") or {})
                 merged = merge.merge(merged, layer, path)
     config.require(problems)
@@ -67,13 +67,13 @@ def _problems(
         expected = f"a DaemonSet of the chart: {', '.join(known) or 'it has none'}"
         yield config.FieldProblem(path, None, expected)
         return
-    given = override.get("values")
-    if given is not None and not isinstance(given, dict):
+    values = override.get("values")
+    if values is not None and not isinstance(values, dict):
         yield config.FieldProblem(f"{path}.values", None, "an object")
         return
     if chart in _CONF_ONLY:
         expected = "conf: the chart overrides nothing else on single nodes"
-        for name in sorted(set(given or {}) - {"conf"}):
+        for name in sorted(set(values or {}) - {"conf"}):
             yield config.FieldProblem(f"{path}.values.{name}", None, expected)
 
 

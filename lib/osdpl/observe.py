@@ -100,12 +100,12 @@ class Observer:
 
     def observe(self, keys: Iterable[str]) -> Mapping[str, Snapshot]:
         """Return a snapshot of each object that exists."""
-        found = {}
+        snapshots = {}
         for key in keys:
             document = self._deployments.get(key)
             if document is not None:
-                found[key] = self._snapshot(key, document)
-        return found
+                snapshots[key] = self._snapshot(key, document)
+        return snapshots
 
     def _snapshot(self, key: str, document: Document) -> Snapshot:
         oldest = self._deployments.by_age()[0]
@@ -114,13 +114,13 @@ class Observer:
         namespace = key.partition("/")[0]
         if namespace != self._caches.namespace:
             words = (
-                f"namespace {namespace}: want {self._caches.namespace}, the one that"
-                " this osdpl-controller serves (--namespace)"
+                f"namespace {namespace}: not served: must be {self._caches.namespace},"
+                " the namespace of this osdpl-controller (--namespace)"
             )
             blocker = Blocker(Refused.NAMESPACE_NOT_SERVED, words)
             return Snapshot(key, document, oldest, (blocker,))
         status = self._caches.statuses.get(key)
-        # Asked first: what the jobs left is then in the caches, or missing.
+        # Read first: results of the jobs are then in the caches, or missing.
         jobs = self._worker.observed()
         revisions = self._caches.revisions()
         contents = self._contents(revisions)
@@ -140,8 +140,8 @@ class Observer:
             settings=settings.with_spec(self.settings(), desired.spec),
             **of_contents(contents, workloads),
             bundles={
-                one.metadata.name: one.document()
-                for one in self._caches.bundles.items().values()
+                bundle.metadata.name: bundle.document()
+                for bundle in self._caches.bundles.items().values()
             },
             status=status.document() if status is not None else None,
             status_ages_s={
@@ -155,45 +155,48 @@ class Observer:
         """Return the UIDs of the Secrets that were pending when this process began."""
         if self._earlier is None and self._caches.secrets.synced.is_set():
             self._earlier = frozenset(
-                one.secret_uid for one in revisions.values() if one.status.is_pending
+                revision.secret_uid
+                for revision in revisions.values()
+                if revision.status.is_pending
             )
         return self._earlier or frozenset()
 
     def _contents(self, revisions: Mapping[str, helm.Revision]) -> dict[str, Content]:
         """Return the contents of releases; each Secret is decoded once."""
-        for name, one in revisions.items():
-            mark = (one.secret_uid, one.resource_version)
-            if name not in self._decoded or self._decoded[name][0] != mark:
-                self._decoded[name] = (mark, content(self._caches, one))
+        for name, revision in revisions.items():
+            version = (revision.secret_uid, revision.resource_version)
+            if name not in self._decoded or self._decoded[name][0] != version:
+                self._decoded[name] = (version, content(self._caches, revision))
         return {name: self._decoded[name][1] for name in revisions}
 
     def _bundles_of_others(self) -> tuple[Blocker, ...]:
-        foreign = [
-            one.metadata.name
-            for one in self._caches.bundles.items().values()
-            if not bundles.is_owned(one.document())
+        not_owned = [
+            bundle.metadata.name
+            for bundle in self._caches.bundles.items().values()
+            if not bundles.is_owned(bundle.document())
         ]
-        if not foreign:
+        if not not_owned:
             return ()
         words = (
-            f"HelmBundle {', '.join(sorted(foreign))}: want the label"
-            f" {bundles.MANAGED_BY}={bundles.MANAGER}; it belongs to another controller"
+            f"HelmBundle {', '.join(sorted(not_owned))}: conflict: the label"
+            f" {bundles.MANAGED_BY}={bundles.MANAGER} is not set: it is owned by"
+            " another controller"
         )
         return (Blocker(Refused.HELM_BUNDLE_NOT_OWNED, words),)
 
     def _desired(self, document: Document) -> Desired:
-        """Return what is desired; computed again when what it depends on changes."""
+        """Return the desired state; computed again when its inputs change."""
         stored = self._caches.stored()
         needed = desire.needed(document, stored)
         metadata = document["metadata"]
         versions = {
-            name: one.metadata.resource_version
+            name: secret.metadata.resource_version
             for name in needed
-            if (one := self._caches.secrets.get(f"{self._caches.namespace}/{name}"))
+            if (secret := self._caches.secrets.get(f"{self._caches.namespace}/{name}"))
         }
-        mark = (metadata.get("uid"), metadata.get("generation"), versions)
-        if self._memo is None or self._memo[0] != mark:
-            self._memo = (mark, desire.desire(document, stored, self._default))
+        version = (metadata.get("uid"), metadata.get("generation"), versions)
+        if self._memo is None or self._memo[0] != version:
+            self._memo = (version, desire.desire(document, stored, self._default))
         return self._memo[1]
 
     def _is_held(self) -> bool:
@@ -211,15 +214,17 @@ def content(kept: caches.Caches, revision: helm.Revision) -> Content:
         release = kept.release(revision)
         if release is None:
             return Content()
-        found = tuple(manifest.objects(release.manifest, tuple(model.Kind)))
+        documents = tuple(manifest.objects(release.manifest, tuple(model.Kind)))
     except helm_errors.MalformedRelease as error:
         return Content(trouble=str(error))
     except yaml.YAMLError:
-        found = ()
+        documents = ()
     workloads = tuple(
-        model.Workload(kind=model.Kind(one["kind"]), name=one["metadata"]["name"])
-        for one in found
-        if one["metadata"].get("namespace") in (None, kept.namespace)
+        model.Workload(
+            kind=model.Kind(document["kind"]), name=document["metadata"]["name"]
+        )
+        for document in documents
+        if document["metadata"].get("namespace") in (None, kept.namespace)
     )
     return Content("", workloads, restore.is_on(release.values if release else {}))
 
@@ -229,24 +234,32 @@ def of_contents(
 ) -> Mapping[str, Any]:
     """Return what a snapshot says about the contents of releases, by its fields."""
     missing = {
-        name: tuple(w for w in one.workloads if w not in workloads.ready)
-        for name, one in contents.items()
+        name: tuple(w for w in release_content.workloads if w not in workloads.ready)
+        for name, release_content in contents.items()
     }
     return {
         "unreadable": {
-            name: one.trouble for name, one in contents.items() if one.trouble
+            name: release_content.trouble
+            for name, release_content in contents.items()
+            if release_content.trouble
         },
-        "missing": {name: found for name, found in missing.items() if found},
-        "restoring": frozenset(name for name, one in contents.items() if one.restores),
+        "missing": {
+            name: workloads_ for name, workloads_ in missing.items() if workloads_
+        },
+        "restoring": frozenset(
+            name
+            for name, release_content in contents.items()
+            if release_content.restores
+        ),
     }
 
 
 def secrets_of(kept: caches.Caches) -> frozenset[str]:
     """Return the texts of all Secrets, so that they can be kept out of messages."""
-    found: set[str] = set()
-    for one in kept.stored().values():
-        found |= _texts(one)
-    return frozenset(found)
+    texts: set[str] = set()
+    for stored in kept.stored().values():
+        texts |= _texts(stored)
+    return frozenset(texts)
 
 
 def _texts(stored: credentials.Stored) -> frozenset[str]:

@@ -82,8 +82,8 @@ def oldest(api: client.Api, timeout_s: float) -> Document | None:
     kind = resources.OPENSTACK_DEPLOYMENTS
     body = api.list_page(kind, query={}, timeout_s=timeout_s)
     known = objects.Objects()
-    for one in decoding.decode(body, _List).items:
-        known.put({"apiVersion": kind.api_version, "kind": kind.kind, **one})
+    for item in decoding.decode(body, _List).items:
+        known.put({"apiVersion": kind.api_version, "kind": kind.kind, **item})
     keys = known.by_age()
     return known.get(keys[0]) if keys else None
 
@@ -115,8 +115,8 @@ class Planner:
         document = self._document(file)
         namespace = str(document["metadata"].get("namespace") or "openstack")
         kept = caches.open_caches(self._api, namespace)
-        for _, one in kept.all():
-            one.relist()
+        for _, store in kept.all():
+            store.relist()
         desired = desired_of(document, kept.stored(), self._default)
         key = objects.key_of(document)
         status = kept.statuses.get(key)
@@ -161,11 +161,15 @@ class Planner:
     ) -> Snapshot:
         key = objects.key_of(document)
         bundles = {
-            one.metadata.name: one.document() for one in kept.bundles.items().values()
+            bundle.metadata.name: bundle.document()
+            for bundle in kept.bundles.items().values()
         }
         revisions = kept.revisions()
         workloads = kept.observed()
-        contents = {name: observe.content(kept, one) for name, one in revisions.items()}
+        contents = {
+            name: observe.content(kept, revision)
+            for name, revision in revisions.items()
+        }
         snapshot = Snapshot(
             key=key,
             document=document,
@@ -202,13 +206,13 @@ class Planner:
         self, snapshot: Snapshot, rendered: model.Rendered, kept: caches.Caches
     ) -> Iterator[Row]:
         secrets = observe.secrets_of(kept)
-        for one in decide.release_states(snapshot, rendered, self._now):
-            reason = one.waits or _reason(one)
+        for state in decide.release_states(snapshot, rendered, self._now):
+            reason = state.waits or _reason(state)
             diff: tuple[str, ...] = ()
-            if one.step in (states.Step.INSTALL, states.Step.UPGRADE):
-                diff, trouble = self._diff(one, kept, secrets)
+            if state.step in (states.Step.INSTALL, states.Step.UPGRADE):
+                diff, trouble = self._diff(state, kept, secrets)
                 reason = trouble or reason
-            yield Row(one.name, one.service, one.state, one.step, reason, diff)
+            yield Row(state.name, state.service, state.state, state.step, reason, diff)
 
     def _diff(
         self,
@@ -242,18 +246,18 @@ class Planner:
 def desired_of(
     document: Document, stored: desire.Secrets, default: model.Source | None
 ) -> Desired:
-    """Return what is desired; credentials that are missing have placeholders."""
+    """Return the desired state; missing credentials have placeholders."""
     desired = desire.desire(document, stored, default)
     if not desired.missing:
         return desired
-    found = dict(stored)
+    known_secrets = dict(stored)
     shapes = desire.shapes(document)
-    for write in credentials.writes(shapes, found, generating.Placeholders()):
-        known = found.get(write.name)
+    for write in credentials.writes(shapes, known_secrets, generating.Placeholders()):
+        known = known_secrets.get(write.name)
         data = {**(known.data if known else {}), **write.data}
         priority = known.priority if known else 0
-        found[write.name] = credentials.Stored(data, priority)
-    return desire.desire(document, found, default)
+        known_secrets[write.name] = credentials.Stored(data, priority)
+    return desire.desire(document, known_secrets, default)
 
 
 def _reason(state: states.ReleaseState) -> str:
@@ -274,7 +278,7 @@ def _reason(state: states.ReleaseState) -> str:
 def difference(before: str, after: str) -> list[str]:
     """Return a unified diff of manifests by object; of Secrets only that they differ.
 
-    Hooks are left out: a release does not keep them in its manifest.
+    Hooks are omitted: a release does not keep them in its manifest.
     """
     old, new = _by_object(before), _by_object(after)
     lines: list[str] = []
@@ -288,10 +292,10 @@ def difference(before: str, after: str) -> list[str]:
             )
             lines.append(f"{name}: {word}")
             continue
-        found = difflib.unified_diff(
+        diff = difflib.unified_diff(
             _lines(left), _lines(right), name, name, n=2, lineterm=""
         )
-        lines += found
+        lines += diff
     return lines
 
 
@@ -300,11 +304,11 @@ def _lines(document: Mapping[str, Any] | None) -> list[str]:
 
 
 def _by_object(manifest: str) -> dict[str, Mapping[str, Any]]:
-    found = {}
+    objects_ = {}
     for document in yaml.load_all(manifest, _Loader):  # a safe loader
         if not isinstance(document, Mapping):
             continue
         metadata = document.get("metadata") or {}
         if HOOK not in (metadata.get("annotations") or {}):
-            found[f"{document.get('kind')}/{metadata.get('name')}"] = document
-    return found
+            objects_[f"{document.get('kind')}/{metadata.get('name')}"] = document
+    return objects_

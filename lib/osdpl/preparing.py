@@ -25,15 +25,15 @@ TIMEOUT_S = 10.0
 """For one request to the API server."""
 DELETION_S = 60.0
 POLL_S = 0.5
-"""For the deletion of a Job, and between two looks at it."""
+"""Time for the deletion of a Job, and between two reads of it."""
 SECRET_MAX = 1024 * 1024
 """Bytes of data that a Secret holds.
 
 Source: Kubernetes pkg/apis/core, MaxSecretSize."""
 
 _RESOURCES: Mapping[str, resources.Resource] = {
-    one.kind: one
-    for one in (
+    resource.kind: resource
+    for resource in (
         *(resources.DEPLOYMENTS, resources.STATEFUL_SETS, resources.DAEMON_SETS),
         *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS),
         *(resources.CLAIMS, resources.ROLE_BINDINGS, resources.CLUSTER_ROLE_BINDINGS),
@@ -55,7 +55,7 @@ class Preparation:
     def prepare(
         self, action: Upgrade, run: helm.Upgrade, cancel: threading.Event
     ) -> bool:
-        """Return whether helm is to be run, once nothing is in its way.
+        """Return whether to run helm, after the removal of obstacles.
 
         Raises:
             HelmError: the chart does not render, or helm would be refused.
@@ -89,31 +89,31 @@ class Preparation:
         except yaml.YAMLError:
             return []  # helm explains what is wrong with it
         conflicts = [
-            one
-            for one in changes
-            if one.kind != "Job"
-            and self._uid(_RESOURCES[one.kind], one.name) is not None
+            change
+            for change in changes
+            if change.kind != "Job"
+            and self._uid(_RESOURCES[change.kind], change.name) is not None
         ]
         if conflicts:
             words = "; ".join(
-                f"{one.kind} {one.name}: {one.field} cannot be changed:"
-                f" {immutable.remedy(one)}"
-                for one in conflicts
+                f"{change.kind} {change.name}: {change.field} cannot be changed:"
+                f" {immutable.remedy(change)}"
+                for change in conflicts
             )
             raise helm_errors.ImmutableChange(f"upgrade of {release}: {words}")
-        return sorted({one.name for one in changes if one.kind == "Job"})
+        return sorted({change.name for change in changes if change.kind == "Job"})
 
     def _installed(self, release: str) -> tuple[str, ...]:
         """Return the manifests of which objects may exist."""
-        found = []
+        manifests = []
         for revision in self._caches.installed(release):
             try:
                 content = self._caches.release(revision)
             except helm_errors.MalformedRelease:
                 continue
             if content is not None:
-                found.append(content.manifest)
-        return tuple(found)
+                manifests.append(content.manifest)
+        return tuple(manifests)
 
     def _uid(self, resource: resources.Resource, name: str) -> str | None:
         """Return the UID of an object; None: there is none."""
@@ -142,7 +142,7 @@ class Preparation:
                 raise helm_errors.TimedOut(f"{words}: remove its finalizers")
 
     def _delete_secret(self, revision: helm.Revision) -> None:
-        seen = {
+        preconditions = {
             "uid": revision.secret_uid,
             "resourceVersion": revision.resource_version,
         }
@@ -150,7 +150,7 @@ class Preparation:
             resources.SECRETS,
             revision.secret_name,
             revision.namespace,
-            {"preconditions": seen},
+            {"preconditions": preconditions},
         )
 
     def _delete(
@@ -175,7 +175,7 @@ class Preparation:
 def require_size(release: str, values: Mapping[str, object], manifest: str) -> None:
     """Return if values and manifest fit into the Secret of a revision.
 
-    The Secret holds the chart, too: what passes here may still be refused by helm.
+    The Secret holds the chart, too: helm may still refuse a release that passes here.
 
     Raises:
         TooLarge: they do not.
@@ -184,5 +184,5 @@ def require_size(release: str, values: Mapping[str, object], manifest: str) -> N
     if packed > SECRET_MAX:
         raise helm_errors.TooLarge(
             f"values of release {release}: {packed} bytes packed with their manifest:"
-            f" want at most {SECRET_MAX}, as helm keeps them in one Secret"
+            f" must be at most {SECRET_MAX}: helm stores them in one Secret"
         )

@@ -50,15 +50,15 @@ def find_texts(
 def of_values(values: Mapping[str, Any]) -> frozenset[str]:
     """Return the secrets in the default values of a chart.
 
-    The field `secrets` of openstack-helm holds names of Secrets and is left out.
+    The field `secrets` of openstack-helm holds names of Secrets and is skipped.
     """
-    found: set[str] = set()
+    texts: set[str] = set()
     for key, value in values.items():
         if isinstance(value, Mapping) and key != "secrets":
-            found |= of_values(value)
+            texts |= of_values(value)
         elif isinstance(value, str) and _SECRET_KEY.search(str(key)):
-            found.add(value)
-    return frozenset(one for one in found if one.lower() not in _NO_VALUE)
+            texts.add(value)
+    return frozenset(text for text in texts if text.lower() not in _NO_VALUE)
 
 
 def secrets(

@@ -1,4 +1,4 @@
-"""What is done about a release, by what it is, what is desired, and what runs. Pure.
+"""The next move of a release, by its observed and desired state and its jobs. Pure.
 
 Every combination has a row: `TABLE` is complete.
 """
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from lib.helm import model as helm
 
 
-class Found(enum.StrEnum):
-    """What the newest revision of a release is."""
+class Observed(enum.StrEnum):
+    """Observed state of the newest revision of a release."""
 
     NONE = "no release"
     EQUAL = "deployed with the desired hash"
@@ -30,7 +30,7 @@ class Found(enum.StrEnum):
 
 
 class Desired(enum.StrEnum):
-    """What the OpenStackDeployment means for a release."""
+    """Desired state of a release by the OpenStackDeployment."""
 
     INSTALLED = "installed"
     ABSENT = "absent"
@@ -39,7 +39,7 @@ class Desired(enum.StrEnum):
 
 
 class Move(enum.StrEnum):
-    """What is done next."""
+    """The next move."""
 
     SKIP = "skip"
     INSTALL = "install"
@@ -51,51 +51,51 @@ class Move(enum.StrEnum):
 
 
 _COLUMNS = (Desired.INSTALLED, Desired.ABSENT, Desired.KEPT)
-_WITHOUT_CHILD: Mapping[Found, tuple[Move, Move, Move]] = {
-    Found.NONE: (Move.INSTALL, Move.SKIP, Move.SKIP),
-    Found.EQUAL: (Move.SKIP, Move.UNINSTALL, Move.SKIP),
-    Found.DAMAGED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
-    Found.DIFFERENT: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
-    Found.NOT_OWNED: (Move.REFUSE, Move.SKIP, Move.SKIP),
-    Found.FAILED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
-    Found.BUSY: (Move.WAIT, Move.WAIT, Move.SKIP),
-    Found.PENDING_INSTALL: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
-    Found.PENDING_UPGRADE: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
-    Found.PENDING_ROLLBACK: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
-    Found.UNINSTALLING: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
-    Found.UNINSTALLED: (Move.INSTALL, Move.UNINSTALL, Move.SKIP),
-    Found.SUPERSEDED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
-    Found.UNREADABLE: (Move.REFUSE, Move.REFUSE, Move.SKIP),
+_WITHOUT_CHILD: Mapping[Observed, tuple[Move, Move, Move]] = {
+    Observed.NONE: (Move.INSTALL, Move.SKIP, Move.SKIP),
+    Observed.EQUAL: (Move.SKIP, Move.UNINSTALL, Move.SKIP),
+    Observed.DAMAGED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
+    Observed.DIFFERENT: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
+    Observed.NOT_OWNED: (Move.REFUSE, Move.SKIP, Move.SKIP),
+    Observed.FAILED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
+    Observed.BUSY: (Move.WAIT, Move.WAIT, Move.SKIP),
+    Observed.PENDING_INSTALL: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
+    Observed.PENDING_UPGRADE: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
+    Observed.PENDING_ROLLBACK: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
+    Observed.UNINSTALLING: (Move.REPAIR, Move.UNINSTALL, Move.SKIP),
+    Observed.UNINSTALLED: (Move.INSTALL, Move.UNINSTALL, Move.SKIP),
+    Observed.SUPERSEDED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
+    Observed.UNREADABLE: (Move.REFUSE, Move.REFUSE, Move.SKIP),
 }
-TABLE: Mapping[tuple[Found, Desired, bool], Move] = {
+TABLE: Mapping[tuple[Observed, Desired, bool], Move] = {
     **{
-        (found, desired, False): move
-        for found, moves in _WITHOUT_CHILD.items()
+        (row, desired, False): move
+        for row, moves in _WITHOUT_CHILD.items()
         for desired, move in zip(_COLUMNS, moves, strict=True)
     },
     # A child process runs to its end; the next reconciliation reads what it left.
     **{
-        (found, desired, True): Move.WAIT
-        for found in _WITHOUT_CHILD
+        (row, desired, True): Move.WAIT
+        for row in _WITHOUT_CHILD
         for desired in _COLUMNS
     },
 }
 """By release, desired state, and whether a child process works on the release."""
 
-_BY_STATUS: Mapping[helm.Status, Found] = {
-    helm.Status.UNKNOWN: Found.UNREADABLE,
-    helm.Status.DEPLOYED: Found.DIFFERENT,
-    helm.Status.UNINSTALLED: Found.UNINSTALLED,
-    helm.Status.SUPERSEDED: Found.SUPERSEDED,
-    helm.Status.FAILED: Found.FAILED,
-    helm.Status.UNINSTALLING: Found.UNINSTALLING,
-    helm.Status.PENDING_INSTALL: Found.PENDING_INSTALL,
-    helm.Status.PENDING_UPGRADE: Found.PENDING_UPGRADE,
-    helm.Status.PENDING_ROLLBACK: Found.PENDING_ROLLBACK,
+_BY_STATUS: Mapping[helm.Status, Observed] = {
+    helm.Status.UNKNOWN: Observed.UNREADABLE,
+    helm.Status.DEPLOYED: Observed.DIFFERENT,
+    helm.Status.UNINSTALLED: Observed.UNINSTALLED,
+    helm.Status.SUPERSEDED: Observed.SUPERSEDED,
+    helm.Status.FAILED: Observed.FAILED,
+    helm.Status.UNINSTALLING: Observed.UNINSTALLING,
+    helm.Status.PENDING_INSTALL: Observed.PENDING_INSTALL,
+    helm.Status.PENDING_UPGRADE: Observed.PENDING_UPGRADE,
+    helm.Status.PENDING_ROLLBACK: Observed.PENDING_ROLLBACK,
 }
 
 
-def found(
+def observed(
     revision: helm.Revision | None,
     *,
     is_owned: bool,
@@ -103,23 +103,23 @@ def found(
     has_hash: bool,
     is_damaged: bool,
     is_abandoned: bool,
-) -> Found:
-    """Return which row a release is.
+) -> Observed:
+    """Return the row of a release.
 
     has_hash: its hash is the desired one. is_damaged: a workload of it does not exist;
     read only for a deployed one. is_abandoned: the helm process that left it
     pending has ended; read only for a pending one.
     """
     if revision is None:
-        return Found.NONE
+        return Observed.NONE
     if not is_owned:
-        return Found.NOT_OWNED
+        return Observed.NOT_OWNED
     if not is_readable:
-        return Found.UNREADABLE
+        return Observed.UNREADABLE
     if revision.status.is_pending and not is_abandoned:
-        return Found.BUSY
+        return Observed.BUSY
     if revision.status is helm.Status.DEPLOYED and has_hash:
-        return Found.DAMAGED if is_damaged else Found.EQUAL
+        return Observed.DAMAGED if is_damaged else Observed.EQUAL
     return _BY_STATUS[revision.status]
 
 

@@ -15,9 +15,9 @@ from lib.osdpl.snapshot import Snapshot
 
 FIELD = "manifests.job_mariadb_phy_restore"
 REFUSAL = (
-    f"spec.services.database.mariadb.values.{FIELD}: true: want false: a backup is"
-    " restored by the change from false to true of what is deployed, and only once;"
-    " helm would restore it again"
+    f'spec.services.database.mariadb.values.{FIELD}: invalid value "true": must be'
+    " false: a backup is restored once, by the change from false to true of a deployed"
+    " release; helm would restore it again"
 )
 
 
@@ -29,9 +29,9 @@ def is_on(values: Mapping[str, object]) -> bool:
 
 
 def is_refused(snapshot: Snapshot, release: model.Release, is_changed: bool) -> bool:
-    """Report whether a run of helm would restore what it must not.
+    """Report whether a run of helm would restore a backup without permission.
 
-    is_changed: what is deployed differs from what is desired.
+    is_changed: the deployed release differs from the desired one.
     """
     if not is_on(release.values):
         return False

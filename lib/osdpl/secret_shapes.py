@@ -107,9 +107,9 @@ def ssh_secret(user: str) -> str:
 def of_service(service: str) -> tuple[str, ...]:
     """Return the names of the Secrets that only one service uses."""
     name = service_secret(service)
-    found = (name, name + PAIR_SUFFIX) if service in USERS else ()
+    names = (name, name + PAIR_SUFFIX) if service in USERS else ()
     own = {"database": GALERA, "messaging": GUEST, "compute": ssh_secret("nova")}
-    return (*found, own[service]) if service in own else found
+    return (*names, own[service]) if service in own else names
 
 
 def required(services: Collection[str]) -> tuple[Shape, ...]:

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lib.process import config
 from lib.process.config import FieldProblem
 
 CONFIG_MAP = "rockoon-config"
@@ -96,15 +97,15 @@ def read(files: Mapping[str, str]) -> OsdplSettings:
             parser.read_string(text)
         except configparser.Error as error:
             words = str(error).splitlines()[0]
-            ignored.append(f"{name}: {words}: want sections with keys and values")
+            ignored.append(f"{name}: {words}: must be sections with keys and values")
             continue
         for section in parser.sections():
             for key, value in parser.items(section):
-                found = _setting(section, key, value)
-                if isinstance(found, str):
-                    ignored.append(f"{name} {found}")
+                setting = _setting(section, key, value)
+                if isinstance(setting, str):
+                    ignored.append(f"{name} {setting}")
                 else:
-                    fields |= found
+                    fields |= setting
     base = OsdplSettings(ignored=tuple(dict.fromkeys(ignored)))
     return dataclasses.replace(base, **fields)  # type: ignore[arg-type]
 
@@ -113,15 +114,17 @@ def _setting(section: str, key: str, value: str) -> dict[str, float] | str:
     """Return the field that a setting is, or why it has no effect."""
     sections = sorted({section for section, _ in KNOWN})
     if section not in sections:
-        return str(FieldProblem(f"[{section}]", None, f"one of {', '.join(sections)}"))
+        hint = f": must be one of {', '.join(sections)}"
+        return str(config.unknown(f"[{section}]", "section", hint))
     if (section, key) in _IGNORED:
         return f"[{section}] {key}: no effect: {_IGNORED[section, key]}"
     if (section, key) not in _APPLIED:
         keys = ", ".join(name for own, name in KNOWN if own == section)
-        return str(FieldProblem(f"[{section}] {key}", None, f"one of {keys}"))
+        hint = f": must be one of {keys}"
+        return str(config.unknown(f"[{section}] {key}", "key", hint))
     field, least = _APPLIED[section, key]
     if not value.isdecimal() or int(value) < least:
-        expected = f"seconds, {least} or more"
+        expected = f"a number of seconds, {least} or more"
         return str(FieldProblem(f"[{section}] {key}", value, expected))
     return {field: float(value)}
 
@@ -138,11 +141,13 @@ def with_spec(settings: OsdplSettings, spec: Mapping[str, Any]) -> OsdplSettings
 
 
 def problems(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
-    """Yield what is wrong with the times of spec.timeouts."""
+    """Yield the problems of the times in spec.timeouts."""
     readiness = (spec.get("timeouts") or {}).get("application_readiness") or {}
     for name, times in readiness.items():
         for key, least in (("timeout", 1), ("delay", 0)):
             value = (times or {}).get(key)
             if value is not None and value < least:
                 path = f"spec.timeouts.application_readiness.{name}.{key}"
-                yield FieldProblem(path, str(value), f"seconds, {least} or more")
+                yield FieldProblem(
+                    path, str(value), f"a number of seconds, {least} or more"
+                )

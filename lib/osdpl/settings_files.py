@@ -4,8 +4,8 @@ import pathlib
 import threading
 from collections.abc import Callable, Mapping
 
-LOOK_S = 2.0
-"""Between two looks at the folder."""
+POLL_S = 2.0
+"""Between two reads of the folder."""
 SIZE_MAX = 64 * 1024
 """Bytes of a file that are read."""
 
@@ -13,7 +13,7 @@ SIZE_MAX = 64 * 1024
 class IniFolder:
     """Reads *.ini of a folder, then conf.d/*.ini, each by name. Safe for threads.
 
-    path: None: there is none.
+    path: None: no folder.
     """
 
     def __init__(self, path: pathlib.Path | None) -> None:
@@ -22,11 +22,11 @@ class IniFolder:
         self._files = self._read()
 
     def files(self) -> Mapping[str, str]:
-        """Return the content of the files by name, as of the last look."""
+        """Return the content of the files by name, as of the last read."""
         with self._lock:
             return self._files
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Read the folder again; report whether anything has changed."""
         files = self._read()
         with self._lock:
@@ -35,22 +35,22 @@ class IniFolder:
         return is_new
 
     def watch(self, on_change: Callable[[], None], stop: threading.Event) -> None:
-        """Look at the folder until `stop` is set."""
-        while not stop.wait(LOOK_S):
-            if self.look():
+        """Poll the folder until `stop` is set."""
+        while not stop.wait(POLL_S):
+            if self.refresh():
                 on_change()
 
     def _read(self) -> Mapping[str, str]:
         if self._path is None:
             return {}
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         for folder in (self._path, self._path / "conf.d"):
             for file in sorted(folder.glob("*.ini")):
                 if not file.is_file():
                     continue  # to open a pipe would wait for its other end
                 try:
                     with file.open(encoding="utf-8", errors="replace") as opened:
-                        found[str(file.relative_to(self._path))] = opened.read(SIZE_MAX)
+                        files[str(file.relative_to(self._path))] = opened.read(SIZE_MAX)
                 except OSError:
-                    continue  # it is being replaced: the next look finds it
-        return found
+                    continue  # it is being replaced: the next read has it
+        return files

@@ -93,8 +93,10 @@ class Workloads:
 
     def count(self, release: str) -> tuple[int, int]:
         """Return how many workloads of a release are ready, and how many there are."""
-        found = self.releases.get(release, ())
-        return sum(self.ready.get(one, False) for one in found), len(found)
+        workloads = self.releases.get(release, ())
+        return sum(self.ready.get(workload, False) for workload in workloads), len(
+            workloads
+        )
 
 
 ChartKey = tuple[str, str, str]

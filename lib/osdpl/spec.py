@@ -68,25 +68,25 @@ def parse(document: Mapping[str, Any]) -> model.Deployment:
 
 def problems(spec: object) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with a spec, sorted by field."""
-    found = {
+    by_text = {
         (problem.field, str(problem)): problem
         for error in _validator().iter_errors(spec)
         for problem in _problems_of(_finding(error))
     }
-    return tuple(found[key] for key in sorted(found))
+    return tuple(by_text[key] for key in sorted(by_text))
 
 
 def _identity_problems(document: Mapping[str, Any]) -> list[config.FieldProblem]:
     expected = {"apiVersion": API_VERSION, "kind": KIND}
-    found = [
+    wrong = [
         config.FieldProblem(field, _shown(document.get(field)), value)
         for field, value in expected.items()
         if document.get(field) != value
     ]
     metadata = document.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
-        found.append(config.not_set("metadata.name"))
-    return found
+        wrong.append(config.not_set("metadata.name"))
+    return wrong
 
 
 @functools.cache

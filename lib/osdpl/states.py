@@ -1,4 +1,4 @@
-"""State of each release, and what is to be done about it. Pure."""
+"""State of each release, and its next step. Pure."""
 
 import dataclasses
 import datetime
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lib.helm import model as helm
 from lib.osdpl import annotations, hashing, model, release_table, restore
-from lib.osdpl.release_table import TABLE, Desired, Found, Move
+from lib.osdpl.release_table import TABLE, Desired, Move, Observed
 from lib.osdpl.snapshot import Attempt, Snapshot, chart_key
 
 HASH_LABEL = f"{model.GROUP}/values-hash"
@@ -25,7 +25,7 @@ class State(enum.StrEnum):
 
 
 class Step(enum.StrEnum):
-    """What a release needs next."""
+    """Next step of a release."""
 
     NOTHING = "skip"
     INSTALL = "install"
@@ -38,13 +38,13 @@ class Step(enum.StrEnum):
 class ReleaseState:
     """One release.
 
-    missing: workloads of what is deployed that were deleted. is_damaged: that is the
-    only reason for an upgrade.
+    missing: workloads of the deployed revision that were deleted. is_damaged: they are
+    the only reason for an upgrade.
     digest, hash: None while the chart has not been read. repairs: the Secret of its
     pending revision is deleted first. waits: why the step cannot be
     taken now; empty: it can. is_running: a job works on it. is_failed, failure: the
     last run failed, and its message; both are kept until a run succeeds. wait_s: when
-    to look again, None for an event.
+    to check again, None for an event.
     """
 
     name: str
@@ -83,13 +83,18 @@ def pinned(snapshot: Snapshot, release: model.Release) -> str | None:
         return snapshot.work.digests.get(chart_key(release.chart))
     bundle = snapshot.bundles.get(f"openstack-{release.service}")
     recorded = (bundle or {}).get("spec") or {}
-    urls = {one["name"]: one["url"] for one in recorded.get("repositories") or ()}
-    for one in recorded.get("releases") or ():
-        repository, _, chart = str(one.get("chart")).rpartition("/")
-        kept = (urls.get(repository), chart, one.get("version"))
-        is_same = one.get("name") == release.name and kept == chart_key(release.chart)
-        if is_same and one.get("digest"):
-            return str(one["digest"])
+    urls = {
+        repository["name"]: repository["url"]
+        for repository in recorded.get("repositories") or ()
+    }
+    for recorded_release in recorded.get("releases") or ():
+        repository, _, chart = str(recorded_release.get("chart")).rpartition("/")
+        kept = (urls.get(repository), chart, recorded_release.get("version"))
+        is_same = recorded_release.get("name") == release.name and kept == chart_key(
+            release.chart
+        )
+        if is_same and recorded_release.get("digest"):
+            return str(recorded_release["digest"])
     return snapshot.work.digests.get(chart_key(release.chart))
 
 
@@ -101,8 +106,8 @@ def of_desired(
     is_running = release.name in snapshot.work.running
     digest = pinned(snapshot, release)
     hash = hashing.release_hash(release, digest, {}) if digest is not None else None
-    found = _found(snapshot, release.name, revision, hash, now)
-    move = TABLE[found, Desired.INSTALLED, is_running]
+    condition = _observed(snapshot, release.name, revision, hash, now)
+    move = TABLE[condition, Desired.INSTALLED, is_running]
     base = ReleaseState(
         name=release.name,
         service=release.service,
@@ -113,28 +118,30 @@ def of_desired(
         digest=digest,
         hash=hash,
         repairs=move is Move.REPAIR,
-        missing=_missing(snapshot, release.name, found),
-        is_damaged=found is Found.DAMAGED,
+        missing=_missing(snapshot, release.name, condition),
+        is_damaged=condition is Observed.DAMAGED,
         is_running=is_running,
     )
     match move:
         case Move.SKIP:
             return dataclasses.replace(base, state=State.IN_SYNC, step=Step.NOTHING)
         case Move.REFUSE:
-            words = _refusal(snapshot, release.name, found)
+            words = _refusal(snapshot, release.name, condition)
             return _refused(base, words)
         case Move.INSTALL | Move.UPGRADE | Move.REPAIR if restore.is_refused(
-            snapshot, release, found in (Found.DIFFERENT, Found.NOT_OWNED)
+            snapshot, release, condition in (Observed.DIFFERENT, Observed.NOT_OWNED)
         ):
             return _refused(base, restore.REFUSAL)
-        case Move.WAIT if found is Found.BUSY and not is_running:
+        case Move.WAIT if condition is Observed.BUSY and not is_running:
             return _busy(base, snapshot, now)
         case _:
             return _as_soon_as_possible(base, snapshot, release, now)
 
 
-def _missing(snapshot: Snapshot, name: str, found: Found) -> tuple[model.Workload, ...]:
-    is_deployed = found in (Found.DAMAGED, Found.DIFFERENT)
+def _missing(
+    snapshot: Snapshot, name: str, condition: Observed
+) -> tuple[model.Workload, ...]:
+    is_deployed = condition in (Observed.DAMAGED, Observed.DIFFERENT)
     return snapshot.missing.get(name, ()) if is_deployed else ()
 
 
@@ -157,22 +164,22 @@ def _as_soon_as_possible(
     late = _backing_off(base, attempt, about, now)
     if late.waits:
         return late
-    gates = [one for one in release.gates if not snapshot.workloads.ready.get(one)]
+    gates = [gate for gate in release.gates if not snapshot.workloads.ready.get(gate)]
     words = ", ".join(f"{gate.kind} {gate.name}" for gate in gates)
     return dataclasses.replace(late, waits=words)
 
 
-def _found(
+def _observed(
     snapshot: Snapshot,
     name: str,
     revision: helm.Revision | None,
     hash: str | None,
     now: datetime.datetime,
-) -> Found:
-    """Return the row of the table that a release is. hash: the desired one."""
+) -> Observed:
+    """Return the row of a release in the table. hash: the desired one."""
     labels = revision.labels if revision is not None else {}
     adopted = annotations.names(snapshot.document, annotations.ADOPT)
-    return release_table.found(
+    return release_table.observed(
         revision,
         is_owned=labels.get(OWNER_LABEL) == snapshot.uid or name in adopted,
         is_readable=name not in snapshot.unreadable,
@@ -187,8 +194,8 @@ def abandoned_in_s(
 ) -> float:
     """Return in how many seconds a pending revision can be taken for abandoned.
 
-    Immediately, if it was pending when this process began to act, or is what a run of
-    this process left. Any other may be of somebody who runs helm now.
+    Immediately, if it was pending when this process began to act, or is the result of a
+    run of this process. Any other may be of another process that runs helm now.
     """
     if revision is None or revision.secret_uid in snapshot.earlier:
         return 0.0
@@ -214,18 +221,18 @@ def _refused(base: ReleaseState, words: str) -> ReleaseState:
     )
 
 
-def _refusal(snapshot: Snapshot, name: str, found: Found) -> str:
-    if found is Found.NOT_OWNED:
+def _refusal(snapshot: Snapshot, name: str, condition: Observed) -> str:
+    if condition is Observed.NOT_OWNED:
         return (
-            f"release {name}: want one with the label {OWNER_LABEL} of this"
-            " OpenStackDeployment, or none; it belongs to another program; the"
-            f" annotation {annotations.ADOPT}: {name} takes it over"
+            f"release {name}: conflict: it lacks the label {OWNER_LABEL} of this"
+            " OpenStackDeployment and is owned by another program; the annotation"
+            f" {annotations.ADOPT}: {name} adopts it"
         )
     revision = snapshot.revisions[name]
     why = snapshot.unreadable.get(name) or f"its status is {revision.status.value}"
     return (
         f"release {name}: {why}: restore the Secret {revision.secret_name}, or delete"
-        " it: what is installed is then adopted"
+        " it: the installed objects are then adopted"
     )
 
 
@@ -249,7 +256,7 @@ def of_surplus(
     }
     requires = recorded_requires(snapshot)
     for name, revision in sorted(surplus.items()):
-        users = [one for one in sorted(surplus) if name in requires.get(one, ())]
+        users = [user for user in sorted(surplus) if name in requires.get(user, ())]
         yield _of_absent(snapshot, revision, users, now)
 
 
@@ -262,8 +269,8 @@ def _of_absent(
     """Return the state of a release that is not desired. users: deleted before it."""
     name = revision.name
     is_running = name in snapshot.work.running
-    found = _found(snapshot, name, revision, None, now)
-    move = TABLE[found, Desired.ABSENT, is_running]
+    condition = _observed(snapshot, name, revision, None, now)
+    move = TABLE[condition, Desired.ABSENT, is_running]
     base = ReleaseState(
         name=name,
         service=recorded_service(snapshot, name),
@@ -275,7 +282,7 @@ def _of_absent(
         waits=f"deletion of {', '.join(users)}" if users else "",
     )
     if move is Move.REFUSE:
-        return _refused(base, _refusal(snapshot, name, found))
+        return _refused(base, _refusal(snapshot, name, condition))
     if move is Move.WAIT and not is_running:
         return _busy(base, snapshot, now)
     attempt = snapshot.work.attempts.get(name)
@@ -285,17 +292,17 @@ def _of_absent(
 def recorded_requires(snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
     """Return the releases that each release requires, as the HelmBundles say."""
     return {
-        str(one.get("name")): tuple(one.get("requires") or ())
+        str(recorded_release.get("name")): tuple(recorded_release.get("requires") or ())
         for bundle in snapshot.bundles.values()
-        for one in (bundle.get("spec") or {}).get("releases") or ()
+        for recorded_release in (bundle.get("spec") or {}).get("releases") or ()
     }
 
 
 def recorded_service(snapshot: Snapshot, release: str) -> str:
     """Return the service of a release, as the HelmBundles say; empty: none does."""
     for name, bundle in snapshot.bundles.items():
-        for one in (bundle.get("spec") or {}).get("releases") or ():
-            if one.get("name") == release:
+        for recorded_release in (bundle.get("spec") or {}).get("releases") or ():
+            if recorded_release.get("name") == release:
                 return name.removeprefix("openstack-")
     return ""
 
@@ -305,7 +312,7 @@ def _about_chart(release: model.Release) -> str:
 
 
 def about(state: ReleaseState) -> str:
-    """Return what an attempt for a release is tried with."""
+    """Return the input of an attempt for a release."""
     if state.step is Step.DELETE:
         return "delete"
     if state.hash is None and state.release is not None:
@@ -314,8 +321,8 @@ def about(state: ReleaseState) -> str:
 
 
 def about_hash(hash: str, missing: Sequence[model.Workload]) -> str:
-    """Return what an upgrade is tried with: once more is deleted, it is another one."""
-    names = sorted(f"{one.kind} {one.name}" for one in missing)
+    """Return the input of an upgrade: it differs when more workloads are deleted."""
+    names = sorted(f"{workload.kind} {workload.name}" for workload in missing)
     return f"{hash} without {', '.join(names)}" if names else hash
 
 

@@ -42,9 +42,9 @@ class UpgradeStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Wait:
-    """What a service that is being upgraded waits for.
+    """The cause for which the upgrade of a service waits.
 
-    wait_s: when to look again, None for an event.
+    wait_s: seconds to the next check, None for an event.
     """
 
     service: str
@@ -54,7 +54,7 @@ class _Wait:
 
 
 def version_of(state: ReleaseState) -> str:
-    """Return the OpenStack version of what is installed; empty: not known."""
+    """Return the OpenStack version of the installed release; empty: unknown."""
     labels = state.revision.labels if state.revision is not None else {}
     return labels.get(VERSION_LABEL, "")
 
@@ -81,7 +81,8 @@ def in_order(
         return tuple(all_states)
     blocked = _first_wait(snapshot, all_states, now)
     return tuple(
-        _held(one, blocked) if _is_after(one, blocked) else one for one in all_states
+        _held(state, blocked) if _is_after(state, blocked) else state
+        for state in all_states
     )
 
 
@@ -95,22 +96,24 @@ def relabelled(
     blocked: _Wait | None = None
     if any(map(is_behind, all_states)):
         blocked = _first_wait(snapshot, all_states, now)
-    for one in all_states:
-        is_same = one.state is State.IN_SYNC and is_unlabelled(one)
-        if is_same and not _is_after(one, blocked):
-            yield one
+    for state in all_states:
+        is_same = state.state is State.IN_SYNC and is_unlabelled(state)
+        if is_same and not _is_after(state, blocked):
+            yield state
 
 
 def step(
     snapshot: Snapshot, all_states: Sequence[ReleaseState], now: datetime.datetime
 ) -> UpgradeStep | None:
-    """Return where an upgrade is; None without one."""
-    behind = [one for one in all_states if is_behind(one)]
+    """Return the progress of an upgrade; None without one."""
+    behind = [state for state in all_states if is_behind(state)]
     if not behind:
         return None
-    services = list(dict.fromkeys(one.service for one in all_states if one.release))
+    services = list(
+        dict.fromkeys(state.service for state in all_states if state.release)
+    )
     blocked = _first_wait(snapshot, all_states, now)
-    left = {one.service for one in behind}
+    left = {state.service for state in behind}
     if blocked is not None:
         left.add(blocked.service)
     current = blocked.service if blocked is not None else _next(left)
@@ -127,7 +130,10 @@ def step(
 
 
 def _next(services: set[str]) -> str:
-    return next((one for one in graph.UPGRADE_ORDER if one in services), min(services))
+    return next(
+        (service for service in graph.UPGRADE_ORDER if service in services),
+        min(services),
+    )
 
 
 def _is_after(state: ReleaseState, blocked: _Wait | None) -> bool:
@@ -156,24 +162,29 @@ def _first_wait(
 ) -> _Wait | None:
     """Return what the first service of the order that is not done waits for."""
     by_service: dict[str, list[ReleaseState]] = {}
-    for one in all_states:
-        by_service.setdefault(one.service, []).append(one)
+    for state in all_states:
+        by_service.setdefault(state.service, []).append(state)
     refused = _refusals(snapshot)
     for service in graph.UPGRADE_ORDER:
         if service in refused:
             return _Wait(service, refused[service])
-        for one in by_service.get(service, ()):
-            found = next(_waits(snapshot, one, now), None)
-            if found is not None:
-                return found
+        for own_state in by_service.get(service, ()):
+            wait = next(_waits(snapshot, own_state, now), None)
+            if wait is not None:
+                return wait
     return None
+
+
+def _refusal_text(refusal: model.Refusal) -> str:
+    problems = "; ".join(map(str, refusal.problems))
+    return f"{refusal.reason.value}: {problems}"
 
 
 def _refusals(snapshot: Snapshot) -> Mapping[str, str]:
     rendered = snapshot.desired.rendered
     return {
-        one.service: f"{one.reason.value}: {'; '.join(map(str, one.problems))}"
-        for one in (rendered.refusals if rendered is not None else ())
+        refusal.service: _refusal_text(refusal)
+        for refusal in (rendered.refusals if rendered is not None else ())
     }
 
 
@@ -209,5 +220,5 @@ def _age_s(snapshot: Snapshot, state: ReleaseState, now: datetime.datetime) -> f
     written = state.revision.modified_at if state.revision is not None else None
     attempt = snapshot.work.attempts.get(state.name)
     ended = attempt.ended_at if attempt is not None else None
-    times = [one for one in (written, ended) if one is not None]
+    times = [time for time in (written, ended) if time is not None]
     return (now - max(times)).total_seconds() if times else float("inf")

@@ -58,8 +58,8 @@ class Configuration(msgspec.Struct, frozen=True):
 
     def published(self) -> tuple[bytes, ...]:
         """Return the authorities of each of its webhooks, PEM."""
-        found = (one.client_config.ca_bundle for one in self.webhooks)
-        return tuple(base64.b64decode(text) for text in found)
+        bundles_ = (webhook.client_config.ca_bundle for webhook in self.webhooks)
+        return tuple(base64.b64decode(text) for text in bundles_)
 
 
 def names(namespace: str) -> tuple[str, ...]:
@@ -184,17 +184,17 @@ class Keeper:
         secret = self._caches.secrets.get(self._key)
         configuration = self.configurations.get(CONFIGURATION)
         published = configuration.published() if configuration is not None else ()
-        found = webhook_certificate.step(
+        desired = webhook_certificate.step(
             None if secret is None else Held.parse(secret.data),
             published,
             names(self._caches.namespace),
             self._now(),
         )
-        if found.why:
-            self._log.info("webhook certificate replaced", reason=found.why)
-            self._write(found.held, secret)
-        elif configuration is not None and set(published) != {found.held.bundle}:
-            self._publish(configuration, found.held.bundle)
+        if desired.why:
+            self._log.info("webhook certificate replaced", reason=desired.why)
+            self._write(desired.held, secret)
+        elif configuration is not None and set(published) != {desired.held.bundle}:
+            self._publish(configuration, desired.held.bundle)
         return True
 
     def _is_current(self) -> bool:
@@ -225,8 +225,8 @@ class Keeper:
     def _publish(self, configuration: Configuration, bundle: bytes) -> None:
         text = base64.b64encode(bundle).decode()
         webhooks = [
-            {"name": one.name, "clientConfig": {"caBundle": text}}
-            for one in configuration.webhooks
+            {"name": webhook.name, "clientConfig": {"caBundle": text}}
+            for webhook in configuration.webhooks
         ]
         answer = self._api.patch(
             resources.VALIDATING_WEBHOOKS,
@@ -261,7 +261,7 @@ class Endpoint:
         )
 
     def routes(self) -> exchange.HttpRoutes:
-        """Return what is served; any client may ask."""
+        """Return the routes; any client may use them."""
         return exchange.HttpRoutes({}, exchange.everybody, posts={PATH: self.review})
 
     def review(self, request: exchange.Request) -> exchange.Reply:
@@ -273,13 +273,13 @@ class Endpoint:
             return exchange.Reply(f"{error}\n".encode(), 400)
         if not self._caches.statuses.synced.is_set():
             return exchange.Reply(b"the caches are not filled yet\n", 503)
-        found = admission.judge(asked, self._facts(asked))
-        self._reviews.labels(asked.kind, "denied" if found else "allowed").inc()
-        if found:
-            shown = [one.field for one in found]
+        problems = admission.judge(asked, self._facts(asked))
+        self._reviews.labels(asked.kind, "denied" if problems else "allowed").inc()
+        if problems:
+            shown = [problem.field for problem in problems]
             self._log.info("request denied", key=asked.key, fields=shown)
         return exchange.Reply(
-            admission.answer(asked.uid, found), content_type=JSON_TYPE
+            admission.answer(asked.uid, problems), content_type=JSON_TYPE
         )
 
     def _facts(self, asked: admission.Request) -> admission.Facts:

@@ -1,8 +1,8 @@
-"""What certificate the webhook serves, and when it is renewed. Pure.
+"""The certificate of the webhook, and its renewal. Pure.
 
 Rules: the API server trusts an authority before a certificate of it is served: an
-authority is published first, together with the one before it, and the certificate is
-issued by it later. What cannot be used is replaced at once.
+authority is published first, together with the previous one, and issues the certificate
+later. Unusable certificates are replaced immediately.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ class Held:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be held, and why it is not what is held now; empty: it is."""
+    """Desired content of the Secret. why: it differs from the present; empty: equal."""
 
     held: Held
     why: str = ""
@@ -61,17 +61,17 @@ def step(
     names: Sequence[str],
     now: datetime.datetime,
 ) -> Step:
-    """Return what the Secret has to hold.
+    """Return the desired content of the Secret.
 
-    held: its content; None: there is no Secret. published: the authorities that the API
+    held: its content; None: no Secret. published: the authorities that the API
     server trusts, of each webhook that is configured. names: under which it is served.
     """
     if held is None:
-        return Step(_new(names, now), "there is none")
+        return Step(_new(names, now), "no Secret")
     if why := _unusable(held):
         return Step(_new(names, now), why)
     newest, *older = certificates.split(held.bundle)
-    kept = [one for one in older if certificates.life(one)[1] > now]
+    kept = [authority for authority in older if certificates.life(authority)[1] > now]
     if is_due(newest, now):
         # The certificate stays: the API server does not trust the new one yet.
         created = certificates.authority(names[0], now, AUTHORITY_FOR)
@@ -82,7 +82,7 @@ def step(
         bundle = b"".join((newest, *kept))
         return Step(dataclasses.replace(held, bundle=bundle), "an authority has ended")
     if why := _replaced(held, newest, names, now):
-        is_trusted = all(newest in one for one in published)
+        is_trusted = all(newest in bundle for bundle in published)
         is_over = certificates.life(held.serving.certificate)[1] <= now
         if is_trusted or is_over:
             return Step(
@@ -128,7 +128,7 @@ def _unusable(held: Held) -> str:
     if not certificates.is_pair(held.serving):
         return "the certificate and its key do not match"
     leaf = held.serving.certificate
-    if not any(certificates.is_issued_by(leaf, one) for one in bundle):
+    if not any(certificates.is_issued_by(leaf, authority) for authority in bundle):
         return "no authority in it has signed the certificate"
     return ""
 
@@ -139,7 +139,7 @@ def _replaced(
     """Return why the certificate has to be replaced; empty: it need not."""
     leaf = held.serving.certificate
     if not certificates.is_issued_by(leaf, newest):
-        return "there is a newer authority"
+        return "a newer authority exists"
     if certificates.names_of(leaf) != frozenset(names):
         return "it is for other names"
     return "it ends soon" if is_due(leaf, now) else ""

@@ -107,7 +107,7 @@ class FakeHelm(command.Helm):
         further = self.objects.get(release)
         others = further(values) if further is not None else []
         documents = (*_documents(release, values), *others)
-        return "\n---\n".join(json.dumps(one, indent=1) for one in documents)
+        return "\n---\n".join(json.dumps(document, indent=1) for document in documents)
 
     def _moment(self, moment: str, release: str) -> None:
         if self.hook is not None:
@@ -115,12 +115,14 @@ class FakeHelm(command.Helm):
 
     def _secrets(self, namespace: str, release: str) -> list[model.Revision]:
         kept = (metadata_of(secret) for secret in self._api.all(resources.SECRETS))
-        found = (releases.revision(metadata) for metadata in kept)
-        return [r for r in found if r and (r.namespace, r.name) == (namespace, release)]
+        revisions = (releases.revision(metadata) for metadata in kept)
+        return [
+            r for r in revisions if r and (r.namespace, r.name) == (namespace, release)
+        ]
 
     def _latest(self, namespace: str, release: str) -> model.Revision | None:
-        found = self._secrets(namespace, release)
-        return max(found, key=lambda one: one.number, default=None)
+        revisions = self._secrets(namespace, release)
+        return max(revisions, key=lambda revision: revision.number, default=None)
 
     def _write(
         self, run: model.Upgrade, number: int, status: model.Status, words: str = ""
@@ -163,15 +165,15 @@ class FakeHelm(command.Helm):
         )
 
     def _supersede(self, run: model.Upgrade, number: int) -> None:
-        """Mark the revisions before the new one, and keep only the last ones."""
+        """Set the older revisions to superseded, and keep only the last ones."""
         for old in self._secrets(run.namespace, run.release):
             if old.number <= number - command.HISTORY:
                 self._api.remove(resources.SECRETS, old.secret_name, run.namespace)
             elif old.number < number and old.status is model.Status.DEPLOYED:
                 document = next(
-                    one
-                    for one in self._api.all(resources.SECRETS)
-                    if metadata_of(one).name == old.secret_name
+                    secret
+                    for secret in self._api.all(resources.SECRETS)
+                    if metadata_of(secret).name == old.secret_name
                 )
                 labels = {**metadata_of(document).labels, "status": "superseded"}
                 data = document["data"]

@@ -10,6 +10,8 @@ from lib.osdpl.rules.rule import (
     enabled_since,
     is_before,
     problem,
+    rejected,
+    required,
 )
 from lib.process.config import FieldProblem
 
@@ -29,17 +31,17 @@ def _floating(change: Change) -> Iterator[FieldProblem]:
     network = below(change.spec, path)
     is_meant = network.get("enabled") and not _has(change, _TF)
     if is_meant and not network.get("physnet"):
-        yield problem(f"{path}.physnet", None, "a physical network; it is required")
+        yield required(f"{path}.physnet", "a physical network")
 
 
 def _floating_with_tf(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.floating_network"
     network = below(change.spec, path)
     names = ("network_type", "physnet", "segmentation_id")
-    given = [name for name in names if network.get(name) not in (None, "")]
+    present = [name for name in names if network.get(name) not in (None, "")]
     is_meant = network.get("enabled") and _has(change, _TF)
-    if is_meant and 0 < len(given) < len(names):
-        yield problem(path, ", ".join(given), f"all of {', '.join(names)}, or none")
+    if is_meant and 0 < len(present) < len(names):
+        yield problem(path, ", ".join(present), f"all of {', '.join(names)}, or none")
 
 
 def _peers(change: Change) -> Iterator[FieldProblem]:
@@ -48,7 +50,7 @@ def _peers(change: Change) -> Iterator[FieldProblem]:
     if not bgpvpn.get("enabled") or bgpvpn.get("peers"):
         return
     if not at(bgpvpn, "route_reflector.enabled"):
-        yield problem(f"{path}.peers", None, "peers, or route_reflector.enabled")
+        yield required(f"{path}.peers", "set unless route_reflector.enabled is true")
 
 
 def _never(backend: str, path: str) -> Rule:
@@ -56,7 +58,7 @@ def _never(backend: str, path: str) -> Rule:
 
     def find(change: Change) -> Iterator[FieldProblem]:
         if _has(change, backend) and at(change.spec, f"{path}.enabled"):
-            expected = f"false: not with {_NEUTRON}.backend {backend}"
+            expected = f"false with {_NEUTRON}.backend {backend}"
             yield problem(f"{path}.enabled", True, expected)
 
     return Rule(f"{path} without {backend}", _SERVICE, find)
@@ -66,7 +68,7 @@ def _vpnaas_with_ovn(change: Change) -> Iterator[FieldProblem]:
     path = f"{_EXTENSIONS}.vpnaas.enabled"
     is_old = is_before(change, "caracal")
     if _has(change, _OVN) and is_old and at(change.spec, path):
-        expected = f"false: with {_OVN} from OpenStack caracal on"
+        expected = f"false with {_OVN} before OpenStack caracal"
         yield problem(path, True, expected)
 
 
@@ -84,14 +86,14 @@ def _ovn_with_tf(change: Change) -> Iterator[FieldProblem]:
 def _geneve(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.tenant_network_types"
     if "geneve" in (at(change.spec, path) or ()) and not _has(change, _OVN):
-        yield problem(path, "geneve", f"other types without the backend {_OVN}")
+        yield rejected(path, f'"geneve": not supported: requires the backend {_OVN}')
 
 
 def _one_kind_of_switches(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.baremetal.ngs"
     switches = below(change.spec, path)
     if switches.get("devices") and switches.get("hardware"):
-        yield problem(path, None, "either devices or hardware")
+        yield rejected(path, "devices: must not be set together with hardware")
 
 
 def _hardware(change: Change) -> Iterator[FieldProblem]:
@@ -105,7 +107,7 @@ def _hardware(change: Change) -> Iterator[FieldProblem]:
     for name, switch in hardware.items():
         for field in _HARDWARE_FIELDS[1:]:
             if not isinstance(switch, Mapping) or not switch.get(field):
-                yield problem(f"{path}.{name}.{field}", None, "a value; it is required")
+                yield required(f"{path}.{name}.{field}")
 
 
 RULES: tuple[Rule, ...] = (

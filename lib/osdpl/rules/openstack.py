@@ -14,6 +14,7 @@ from lib.osdpl.rules.rule import (
     below,
     enabled_since,
     problem,
+    rejected,
     service_since,
     service_until,
 )
@@ -21,7 +22,7 @@ from lib.process.config import FieldProblem
 
 APPLIED = "APPLIED"
 FORCE = "mooring.io/force"
-"""Annotation: what is done although a rule is against it, separated by commas."""
+"""Annotation: actions that are done in spite of a rule, separated by commas."""
 FORCE_CHANGE, FORCE_DELETION = "change", "deletion"
 HASH_LENGTH = 16
 _NO_CHANGES = ("openstack_version", "draft")
@@ -35,8 +36,8 @@ def _released(change: Change) -> Iterator[FieldProblem]:
 
 def _single(change: Change) -> Iterator[FieldProblem]:
     if change.others:
-        expected = f"one OpenStackDeployment per cluster; {change.others[0]} is older"
-        yield FieldProblem("metadata.name", None, expected)
+        text = f"only one OpenStackDeployment per cluster; {change.others[0]} is older"
+        yield FieldProblem("metadata.name", None, "", problem=f"not supported: {text}")
 
 
 def _no_downgrade(change: Change) -> Iterator[FieldProblem]:
@@ -75,8 +76,8 @@ def _alone(change: Change) -> Iterator[FieldProblem]:
         return
     for name in _changed(change, change.before):
         if name != "features.services":
-            expected = "no other change together with spec.openstack_version"
-            yield problem(name, None, expected)
+            text = "must not be changed together with spec.openstack_version"
+            yield rejected(name, text)
 
 
 def _not_while_upgrading(change: Change) -> Iterator[FieldProblem]:
@@ -86,11 +87,11 @@ def _not_while_upgrading(change: Change) -> Iterator[FieldProblem]:
     # What was applied counts: a change that was refused can be reverted.
     before = change.before if not change.recorded else None
     for name in _changed(change, before):
-        expected = (
-            "no change before the upgrade has ended; revert it, or set the annotation"
-            f" {FORCE}: {FORCE_CHANGE}"
+        text = (
+            "must not be changed before the upgrade has ended; revert the change, or"
+            f" set the annotation {FORCE}: {FORCE_CHANGE}"
         )
-        yield problem(name, None, expected)
+        yield rejected(name, text)
 
 
 def _changed(change: Change, before: Mapping[str, Any] | None) -> list[str]:
@@ -104,7 +105,7 @@ def _changed(change: Change, before: Mapping[str, Any] | None) -> list[str]:
         new, old = dict(hashes(change.written)), dict(change.recorded)
     else:
         return []
-    return sorted(one for one in {*new, *old} if new.get(one) != old.get(one))
+    return sorted(field for field in {*new, *old} if new.get(field) != old.get(field))
 
 
 def fields(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,8 +120,8 @@ def fields(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def hashes(spec: Mapping[str, Any]) -> dict[str, str]:
     """Return the hash of each field of a spec, to recognise a change of it later."""
-    found = fields(spec)
-    return {name: hashing.digest(found[name])[:HASH_LENGTH] for name in sorted(found)}
+    hashed = fields(spec)
+    return {name: hashing.digest(hashed[name])[:HASH_LENGTH] for name in sorted(hashed)}
 
 
 def _no_pinned_service_images(change: Change) -> Iterator[FieldProblem]:
@@ -130,7 +131,7 @@ def _no_pinned_service_images(change: Change) -> Iterator[FieldProblem]:
         for chart, overrides in charts.items():
             path = f"services.{service}.{chart}.values.images.tags"
             if at(overrides, "values.images.tags"):
-                yield problem(path, None, "no pinned images during an upgrade")
+                yield rejected(path, "must not be set during an upgrade")
 
 
 def _no_pinned_common_images(change: Change) -> Iterator[FieldProblem]:
@@ -139,7 +140,7 @@ def _no_pinned_common_images(change: Change) -> Iterator[FieldProblem]:
     for group in below(change.spec, "common"):
         path = f"common.{group}.values.images.tags"
         if at(change.spec, path):
-            yield problem(path, None, "no pinned images during an upgrade")
+            yield rejected(path, "must not be set during an upgrade")
 
 
 def _only_when_applied(change: Change) -> Iterator[FieldProblem]:
@@ -150,8 +151,8 @@ def _only_when_applied(change: Change) -> Iterator[FieldProblem]:
 
 def _no_baremetal_with_tf(change: Change) -> Iterator[FieldProblem]:
     if change.spec["preset"] == "compute-tf":
-        expected = "no such service with the preset compute-tf"
-        yield problem("features.services", "baremetal", expected)
+        text = '"baremetal": not supported with the preset compute-tf'
+        yield rejected("features.services", text)
 
 
 def _plain_key(change: Change) -> Iterator[FieldProblem]:
@@ -195,20 +196,20 @@ def deletion(change: Change) -> Iterator[FieldProblem]:
     """Yield why an OpenStackDeployment must not be deleted now."""
     is_forced = FORCE_DELETION in change.forced
     if change.is_deletion and change.state not in ("", APPLIED) and not is_forced:
-        expected = (
-            f"the state {APPLIED}, not {change.state}, before it is deleted, or the"
+        text = (
+            f"not allowed in the state {change.state}: requires {APPLIED}, or the"
             f" annotation {FORCE}: {FORCE_DELETION}"
         )
-        yield FieldProblem("metadata.deletionTimestamp", None, expected)
+        yield FieldProblem("metadata.deletionTimestamp", None, "", problem=text)
 
 
 def _rotations(status: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rotation number of each group, by its path."""
-    found = {}
+    wrong = {}
     for kind in ("credentials", "certificates"):
         for path, node in _groups(below(status, kind), f"status.{kind}"):
-            found[path] = node["rotation_id"]
-    return found
+            wrong[path] = node["rotation_id"]
+    return wrong
 
 
 def _groups(tree: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
@@ -237,7 +238,7 @@ DELETION: tuple[Rule, ...] = (Rule("deletion: applied before", "", deletion),)
 STATUS: tuple[Rule, ...] = (
     _rotation(
         "rotation: applied before",
-        f"no rotation before the state {APPLIED}",
+        f"unchanged before the state {APPLIED}",
         lambda change, old, new: change.state != APPLIED,
     ),
     _rotation(
@@ -252,12 +253,12 @@ STATUS: tuple[Rule, ...] = (
     ),
     _rotation(
         "rotation: never less",
-        "a greater number than before",
+        "greater than the previous number",
         lambda change, old, new: None not in (old, new) and 0 < new < old,
     ),
     _rotation(
         "rotation: one more",
-        "the number before and one",
+        "the previous number plus one",
         lambda change, old, new: new is not None and new > (old or 0) + 1,
     ),
 )

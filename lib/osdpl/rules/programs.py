@@ -10,6 +10,8 @@ from lib.osdpl.rules.rule import (
     below,
     is_before,
     problem,
+    rejected,
+    required,
     required_fields,
 )
 from lib.process.config import FieldProblem
@@ -25,51 +27,53 @@ def _vault(change: Change) -> Iterator[FieldProblem]:
     vault = below(change.spec, path)
     is_old = is_before(change, "victoria")
     if vault.get("enabled") and vault.get("namespace") and is_old:
-        expected = "no namespace before OpenStack victoria"
-        yield problem(f"{path}.namespace", vault["namespace"], expected)
+        text = "not supported before OpenStack victoria"
+        yield rejected(f"{path}.namespace", text)
 
 
 def _themes(spec: Tree) -> Iterator[tuple[str, Tree]]:
     path = "features.horizon.themes"
-    for number, one in enumerate(at(spec, path) or ()):
-        if one.get("enabled", True):
-            yield f"{path}[{number}]", one
+    for number, theme in enumerate(at(spec, path) or ()):
+        if theme.get("enabled", True):
+            yield f"{path}[{number}]", theme
 
 
 def _ironic(change: Change) -> Iterator[FieldProblem]:
     if not below(change.spec, "features.ironic"):
-        expected = "settings, as the service baremetal is enabled"
-        yield problem("features.ironic", None, expected)
+        yield required("features.ironic", "set with the service baremetal")
 
 
 def _keycloak_url(change: Change) -> Iterator[FieldProblem]:
     keycloak = below(change.spec, f"{_KEYSTONE}.keycloak")
     if keycloak.get("enabled") and not keycloak.get("url"):
-        expected = "an address, as keycloak is enabled"
-        yield problem(f"{_KEYSTONE}.keycloak.url", None, expected)
+        yield required(f"{_KEYSTONE}.keycloak.url", "an address")
 
 
 def _one_kind_of_domains(change: Change) -> Iterator[FieldProblem]:
-    found = below(change.spec, _DOMAINS)
-    if found.get("domains") and found.get("ks_domains"):
-        yield problem(_DOMAINS, None, "either domains or ks_domains")
+    domains = below(change.spec, _DOMAINS)
+    if domains.get("domains") and domains.get("ks_domains"):
+        yield rejected(_DOMAINS, "domains: must not be set together with ks_domains")
 
 
 def _ks_domains(spec: Tree) -> Iterator[tuple[str, Tree]]:
-    for name, one in below(spec, f"{_DOMAINS}.ks_domains").items():
-        yield f"{_DOMAINS}.ks_domains.{name}", one if isinstance(one, dict) else {}
+    for name, domain in below(spec, f"{_DOMAINS}.ks_domains").items():
+        yield f"{_DOMAINS}.ks_domains.{name}", (
+            domain if isinstance(domain, dict) else {}
+        )
 
 
 def _one_federation(change: Change) -> Iterator[FieldProblem]:
     path = f"{_KEYSTONE}.keycloak.enabled"
     if at(change.spec, path) and at(change.spec, f"{_OPENID}.enabled"):
-        yield problem(path, True, "false, as federation.openid is enabled")
+        yield problem(path, True, "false with federation.openid enabled")
 
 
 def _one_provider(change: Change) -> Iterator[FieldProblem]:
     openid = below(change.spec, _OPENID)
     providers = below(openid, "providers")
-    enabled = sorted(n for n, one in providers.items() if one.get("enabled", True))
+    enabled = sorted(
+        n for n, provider in providers.items() if provider.get("enabled", True)
+    )
     if openid.get("oidc_auth_type") == "oauth20" and len(enabled) > 1:
         expected = "one enabled provider with oidc_auth_type oauth20"
         yield problem(f"{_OPENID}.providers", ", ".join(enabled), expected)

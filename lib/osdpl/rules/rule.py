@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from lib.process.config import FieldProblem
+from lib.process.config import FieldProblem, not_set, quoted
 
 Tree = Mapping[str, Any]
 
@@ -20,14 +20,14 @@ SLURP = ("yoga", "antelope", "caracal", "epoxy", "gazpacho")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is to be admitted.
+    """Change of an OpenStackDeployment that is to be admitted.
 
-    spec: the effective one. written: as the user wrote it. version: the one that is
-    applied; empty: none yet. before: the effective spec before the change, where it is
-    known. state: of the OpenStackDeploymentStatus, empty: none. status, status_before:
-    of the OpenStackDeployment. others: keys of older OpenStackDeployments. recorded:
-    hash by field of the spec that was applied last, empty: not known. is_upgrading: an
-    upgrade to this version has not ended. forced: what the administrator insists on.
+    spec: the effective one. written: as the user wrote it. version: the applied
+    version; empty: none yet. before: the effective spec before the change, if known.
+    state: of the OpenStackDeploymentStatus; empty: none. status, status_before: of the
+    OpenStackDeployment. others: keys of older OpenStackDeployments. recorded: hash by
+    field of the spec that was applied last; empty: unknown. is_upgrading: an upgrade to
+    this version has not ended. forced: values of the force annotation.
     """
 
     spec: Tree = dataclasses.field(repr=False)
@@ -72,8 +72,8 @@ def at(tree: object, path: str) -> Any:
 
 def below(tree: object, path: str) -> Tree:
     """Return the object at a path, empty if there is none."""
-    found = at(tree, path)
-    return found if isinstance(found, Mapping) else {}
+    subtree = at(tree, path)
+    return subtree if isinstance(subtree, Mapping) else {}
 
 
 def is_before(change: Change, version: str) -> bool:
@@ -83,9 +83,19 @@ def is_before(change: Change, version: str) -> bool:
 
 
 def problem(path: str, value: object, expected: str) -> FieldProblem:
-    """Return what is wrong with a field of the spec."""
+    """Return the problem of a value of the spec. expected: read after "must be"."""
     shown = str(value).lower() if isinstance(value, bool) else value
     return FieldProblem(f"spec.{path}", None if shown is None else str(shown), expected)
+
+
+def required(path: str, expected: str = "") -> FieldProblem:
+    """Return the problem of a required field of the spec that is not set."""
+    return not_set(f"spec.{path}", expected)
+
+
+def rejected(path: str, text: str) -> FieldProblem:
+    """Return a problem of the spec that is no invalid value. text: after the path."""
+    return FieldProblem(f"spec.{path}", None, "", problem=text)
 
 
 def enabled_since(path: str, version: str, service: str = "") -> Rule:
@@ -93,7 +103,7 @@ def enabled_since(path: str, version: str, service: str = "") -> Rule:
 
     def find(change: Change) -> Iterator[FieldProblem]:
         if at(change.spec, path) is True and is_before(change, version):
-            expected = f"false: the feature exists from OpenStack {version} on"
+            expected = f"false before OpenStack {version}"
             yield problem(path, True, expected)
 
     return Rule(f"{path} since {version}", service, find)
@@ -104,8 +114,10 @@ def service_since(service: str, version: str) -> Rule:
 
     def find(change: Change) -> Iterator[FieldProblem]:
         if is_before(change, version):
-            expected = f"no such service before OpenStack {version}"
-            yield problem("features.services", service, expected)
+            yield rejected(
+                "features.services",
+                f"{quoted(service)}: not supported before OpenStack {version}",
+            )
 
     return Rule(f"{service} since {version}", service, find)
 
@@ -115,8 +127,10 @@ def service_until(service: str, version: str) -> Rule:
 
     def find(change: Change) -> Iterator[FieldProblem]:
         if not is_before(change, version):
-            expected = f"no such service from OpenStack {version} on"
-            yield problem("features.services", service, expected)
+            yield rejected(
+                "features.services",
+                f"{quoted(service)}: not supported since OpenStack {version}",
+            )
 
     return Rule(f"{service} before {version}", service, find)
 
@@ -124,7 +138,7 @@ def service_until(service: str, version: str) -> Rule:
 def required_fields(
     name: str, service: str, items: Callable[[Tree], Iterator[tuple[str, Tree]]]
 ) -> Callable[[str, str], Rule]:
-    """Return what makes the rules that items of a spec have a field.
+    """Return a factory of the rules that items of a spec have a field.
 
     items: yields path and content of each item. A field is a path within the item.
     """
@@ -133,9 +147,7 @@ def required_fields(
         def find(change: Change) -> Iterator[FieldProblem]:
             for path, item in items(change.spec):
                 if at(item, field) in (None, ""):
-                    yield problem(
-                        f"{path}.{field}", None, f"{expected}; it is required"
-                    )
+                    yield required(f"{path}.{field}", expected)
 
         return Rule(f"{name}: {field}", service, find)
 

@@ -11,6 +11,8 @@ from lib.osdpl.rules.rule import (
     enabled_since,
     is_before,
     problem,
+    rejected,
+    required,
     required_fields,
 )
 from lib.process.config import FieldProblem
@@ -24,36 +26,36 @@ _BACKUP = "features.database.backup"
 
 def _drivers_since(change: Change) -> Iterator[FieldProblem]:
     if below(change.spec, _DRIVERS) and is_before(change, "yoga"):
-        yield problem(_DRIVERS, None, "no drivers before OpenStack yoga")
+        yield rejected(_DRIVERS, "not supported before OpenStack yoga")
 
 
 def _one_driver(change: Change) -> Iterator[FieldProblem]:
     drivers = below(change.spec, _DRIVERS)
-    enabled = sorted(name for name, one in drivers.items() if one.get("enabled"))
+    enabled = sorted(name for name, driver in drivers.items() if driver.get("enabled"))
     if len(enabled) > 1:
         yield problem(_DRIVERS, ", ".join(enabled), "one enabled driver")
 
 
 def _volume_backends(spec: Tree) -> Iterator[tuple[str, Tree]]:
     path = "features.cinder.volume.backends"
-    for name, one in below(spec, path).items():
-        yield f"{path}.{name}.values.conf.cinder", below(one, "values.conf.cinder")
+    for name, backend in below(spec, path).items():
+        yield f"{path}.{name}.values.conf.cinder", below(backend, "values.conf.cinder")
 
 
 def _sections(spec: Tree) -> Iterator[tuple[str, Tree]]:
     """Yield the sections that the volume backends enable."""
     path = "features.cinder.volume.backends"
-    for name, one in below(spec, path).items():
-        enabled = at(one, "values.conf.cinder.DEFAULT.enabled_backends") or ""
+    for name, backend in below(spec, path).items():
+        enabled = at(backend, "values.conf.cinder.DEFAULT.enabled_backends") or ""
         for section in filter(None, (text.strip() for text in str(enabled).split(","))):
             where = f"{path}.{name}.values.conf.backends.{section}"
-            yield where, below(one, f"values.conf.backends.{section}")
+            yield where, below(backend, f"values.conf.backends.{section}")
 
 
 def _shares(spec: Tree) -> Iterator[tuple[str, Tree]]:
     path = "features.manila.share.backends"
-    for name, one in below(spec, path).items():
-        yield f"{path}.{name}.values.conf.manila", below(one, "values.conf.manila")
+    for name, backend in below(spec, path).items():
+        yield f"{path}.{name}.values.conf.manila", below(backend, "values.conf.manila")
 
 
 def _share_sections(spec: Tree) -> Iterator[tuple[str, Tree]]:
@@ -73,19 +75,20 @@ def _validation(change: Change) -> Iterator[FieldProblem]:
 
 def _volumes_of_images(change: Change) -> Iterator[tuple[str, Tree]]:
     path = f"{_GLANCE_BACKENDS}.cinder"
-    for name, one in below(change.spec, path).items():
-        yield f"{path}.{name}", one
+    for name, backend in below(change.spec, path).items():
+        yield f"{path}.{name}", backend
 
 
 def _one_volume_type(change: Change) -> Iterator[FieldProblem]:
-    for path, one in _volumes_of_images(change):
-        if bool(one.get("cinder_volume_type")) == bool(one.get("backend_name")):
-            yield problem(path, None, "either cinder_volume_type or backend_name")
+    for path, backend in _volumes_of_images(change):
+        if bool(backend.get("cinder_volume_type")) == bool(backend.get("backend_name")):
+            text = "must set exactly one of cinder_volume_type, backend_name"
+            yield rejected(path, text)
 
 
 def _type_and_volume(change: Change) -> Iterator[FieldProblem]:
-    for path, one in _volumes_of_images(change):
-        name = one.get("backend_name")
+    for path, backend in _volumes_of_images(change):
+        name = backend.get("backend_name")
         if name and [bool(part) for part in name.split(":")] != [True, True]:
             yield problem(f"{path}.backend_name", name, "<type>:<volume>")
 
@@ -95,15 +98,15 @@ def _defaults(spec: Tree) -> list[str]:
     return [
         f"{kind}.{name}"
         for kind, backends in sorted(below(spec, _GLANCE_BACKENDS).items())
-        for name, one in sorted(backends.items())
-        if one.get("default")
+        for name, backend in sorted(backends.items())
+        if backend.get("default")
     ]
 
 
 def _a_default(change: Change) -> Iterator[FieldProblem]:
     backends = below(change.spec, _GLANCE_BACKENDS)
     if any(backends.values()) and not _defaults(change.spec):
-        yield problem(_GLANCE_BACKENDS, None, "one backend with default: true")
+        yield rejected(_GLANCE_BACKENDS, "must have one backend with default: true")
 
 
 def _one_default(change: Change) -> Iterator[FieldProblem]:
@@ -122,29 +125,29 @@ def _one_file(change: Change) -> Iterator[FieldProblem]:
 
 def _files(spec: Tree) -> Iterator[tuple[str, Tree]]:
     path = f"{_GLANCE_BACKENDS}.file"
-    for name, one in below(spec, path).items():
-        yield f"{path}.{name}.pvc", below(one, "pvc")
+    for name, backend in below(spec, path).items():
+        yield f"{path}.{name}.pvc", below(backend, "pvc")
 
 
 def _nfs(change: Change) -> Iterator[FieldProblem]:
     if at(change.spec, f"{_BACKUP}.backend") != "pv_nfs":
         return
     if not below(change.spec, f"{_BACKUP}.pv_nfs"):
-        yield problem(f"{_BACKUP}.pv_nfs", None, "server and path; it is required")
+        yield required(f"{_BACKUP}.pv_nfs", "an object with server and path")
 
 
 def _remotes(spec: Tree) -> Iterator[tuple[str, Tree]]:
     path = f"{_BACKUP}.sync_remote"
     if at(spec, f"{path}.enabled"):
-        for name, one in below(spec, f"{path}.remotes").items():
-            yield f"{path}.remotes.{name}", one if isinstance(one, dict) else {}
+        for name, remote in below(spec, f"{path}.remotes").items():
+            yield f"{path}.remotes.{name}", remote if isinstance(remote, dict) else {}
 
 
 def _one_remote(change: Change) -> Iterator[FieldProblem]:
     names = [path for path, _ in _remotes(change.spec)]
     if len(names) > 1:
         path = f"{_BACKUP}.sync_remote.remotes"
-        yield problem(path, None, f"one remote, not {len(names)}")
+        yield rejected(path, f"must have one remote, not {len(names)}")
 
 
 def _confs(
@@ -153,8 +156,8 @@ def _confs(
     """Return what yields the configurations of remotes, some of them only."""
 
     def items(spec: Tree) -> Iterator[tuple[str, Tree]]:
-        for path, one in _remotes(spec):
-            conf = below(one, "conf")
+        for path, remote in _remotes(spec):
+            conf = below(remote, "conf")
             if conf and is_meant(conf):
                 yield f"{path}.conf", conf
 

@@ -1,4 +1,4 @@
-"""All rules in one table, and what violates them."""
+"""All rules in one table, and their violations."""
 
 from collections.abc import Iterator, Sequence
 
@@ -29,6 +29,6 @@ def violations(
 
 
 def problems(change: Change, rules: Sequence[Rule] = RULES) -> tuple[FieldProblem, ...]:
-    """Return what is wrong with a change, without repetition."""
-    found = {str(problem): problem for _, problem in violations(change, rules)}
-    return tuple(found.values())
+    """Return the problems of a change, without repetition."""
+    by_text = {str(problem): problem for _, problem in violations(change, rules)}
+    return tuple(by_text.values())

@@ -21,7 +21,7 @@ _OFF = (
     "pod_helm_test",
     "pod_test",
 )
-"""Objects that are never wanted: copies of images, removal of databases, and tests,
+"""Objects that are never rendered: copies of images, removal of databases, and tests,
 whose accounts have public passwords."""
 
 _SHARED = {

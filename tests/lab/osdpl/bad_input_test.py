@@ -161,7 +161,7 @@ ROWS = (
     Row(
         "chart that the source lacks",
         source("/var", version="2026.1.0"),
-        ("chart etcd: want a chart that /var has", "chart keystone"),
+        ("chart etcd: not found in /var", "chart keystone"),
         reason="Failed",
     ),
     Row(
@@ -339,7 +339,10 @@ def test_a_second_deployment_is_refused(site: OperatorStage, address: str) -> No
     time.sleep(1.1)  # the age of objects has seconds
     site.apply(deployment.manifest(address, "second"))
     try:
-        words = (f"{deployment.NAMESPACE}/{deployment.NAME}", "one per cluster")
+        words = (
+            f"{deployment.NAMESPACE}/{deployment.NAME}",
+            "OpenStackDeployment per cluster",
+        )
         reported(site, "SecondDeployment", words, "second")
         assert refusal(site) == ("", "")
     finally:

@@ -158,7 +158,7 @@ def test_secrets_are_removed_from_errors(program: Program) -> None:
 @pytest.mark.parametrize("output", ["v3.9.4", "nonsense", ""])
 def test_an_old_helm_is_refused(program: Program, output: str) -> None:
     program.reports(output)
-    with pytest.raises(errors.HelmMissing, match=r"want 3\.18 or later"):
+    with pytest.raises(errors.HelmMissing, match=r"must be 3\.18 or later"):
         program.helm.check(threading.Event())
 
 

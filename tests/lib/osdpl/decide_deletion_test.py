@@ -113,7 +113,10 @@ def test_an_unknown_order_is_reported(cluster: Cluster) -> None:
     process.settle()
     accepted = cluster.condition("Accepted")
     assert accepted["reason"] == "FieldsIgnored"
-    assert "annotation mooring.io/force: everything" in accepted["message"]
+    assert (
+        'annotation mooring.io/force: unsupported value "everything"'
+        in accepted["message"]
+    )
     assert cluster.deployed() == RELEASES
 
 

@@ -289,7 +289,7 @@ def test_values_too_large_for_a_secret(cluster: Cluster) -> None:
     message = cluster.condition("Applied")["message"]
     print(message)
     assert f"values of release {KEYSTONE}: " in message
-    assert "want at most 1048576" in message
+    assert "must be at most 1048576" in message
     assert cluster.helm.runs == []
     change(cluster, "x")
     process.settle()

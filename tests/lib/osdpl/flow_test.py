@@ -295,7 +295,7 @@ def test_a_release_of_another_program_is_refused(cluster: Cluster) -> None:
         process.step()
     assert "upgrade openstack-glance" not in cluster.upgrades()
     assert len(cluster.upgrades()) == len(RELEASES) - 1
-    assert "belongs to another program" in cluster.condition("Applied")["message"]
+    assert "owned by another program" in cluster.condition("Applied")["message"]
 
 
 def annotate(cluster: Cluster, **annotations: str) -> None:
@@ -344,8 +344,14 @@ def test_an_annotation_that_names_no_release_is_reported(cluster: Cluster) -> No
     annotate(cluster, adopt="glance", purge="etcd,dashboard")
     ((reason, message),) = warnings(Process(cluster), 30)
     assert reason == "FieldsIgnored"
-    assert "annotation mooring.io/adopt: glance: want one of etcd" in message
-    assert "annotation mooring.io/purge: etcd: want one of compute" in message
+    assert (
+        'annotation mooring.io/adopt: unsupported value "glance": must be one of etcd'
+        in message
+    )
+    assert (
+        'annotation mooring.io/purge: unsupported value "etcd": must be one of compute'
+        in message
+    )
     assert "dashboard:" not in message
     assert cluster.deployed() == RELEASES
 
@@ -487,7 +493,7 @@ def test_a_rule_beyond_the_schema_is_a_refusal(cluster: Cluster) -> None:
     ((reason, message),) = warnings(Process(cluster), 5)
     assert reason == "InvalidSpec"
     assert message.startswith(
-        "spec.features.horizon.themes[0].description: invalid value: must be "
+        "spec.features.horizon.themes[0].description: not set: must be "
     )
     assert cluster.credentials() == {}
     assert cluster.helm.runs == []
@@ -596,7 +602,7 @@ def test_a_namespace_that_does_not_exist(cluster: Cluster) -> None:
     process = Process(cluster)
     ((reason, message),) = warnings(process, 1)
     assert reason == "NamespaceMissing"
-    assert message == "namespace openstack: want one that exists"
+    assert message == "namespace openstack: not found"
     assert cluster.condition("Accepted")["reason"] == reason
     assert cluster.helm.runs == []
     process.settle()

@@ -74,7 +74,7 @@ def test_a_release_of_another_program(cluster: Cluster) -> None:
     cluster.create()
     row = next(row for row in plan(cluster).rows if row.name == "etcd")
     assert (row.state.value, row.action.value) == ("Invalid", "refused")
-    assert "belongs to another program" in row.reason
+    assert "owned by another program" in row.reason
 
 
 def test_fields_without_effect(cluster: Cluster) -> None:
@@ -93,7 +93,7 @@ def test_an_invalid_spec(cluster: Cluster) -> None:
 
 
 def test_no_object_at_all(cluster: Cluster) -> None:
-    with pytest.raises(config.ConfigError, match="want an OpenStackDeployment"):
+    with pytest.raises(config.ConfigError, match="must be an OpenStackDeployment"):
         plan(cluster)
 
 

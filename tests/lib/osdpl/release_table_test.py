@@ -7,7 +7,7 @@ import pytest
 
 from lib.helm import model as helm
 from lib.osdpl import release_table
-from lib.osdpl.release_table import TABLE, Desired, Found, Move
+from lib.osdpl.release_table import TABLE, Desired, Move, Observed
 
 NOW = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 LIMIT_S = 660.0
@@ -17,7 +17,7 @@ def revision(status: helm.Status) -> helm.Revision:
     return helm.Revision("etcd", "openstack", 1, status, {}, "s", "u", "1")
 
 
-def find(status: helm.Status | None, **changes: bool) -> Found:
+def find(status: helm.Status | None, **changes: bool) -> Observed:
     facts = {
         "is_owned": True,
         "is_readable": True,
@@ -25,12 +25,12 @@ def find(status: helm.Status | None, **changes: bool) -> Found:
         "is_damaged": False,
         "is_abandoned": True,
     }
-    found = None if status is None else revision(status)
-    return release_table.found(found, **{**facts, **changes})
+    newest = None if status is None else revision(status)
+    return release_table.observed(newest, **{**facts, **changes})
 
 
 def test_each_combination_has_a_row() -> None:
-    whole = set(itertools.product(Found, Desired, (False, True)))
+    whole = set(itertools.product(Observed, Desired, (False, True)))
     for row in sorted(whole):
         print(*row, TABLE[row].value, sep=" | ")
     assert set(TABLE) == whole
@@ -52,7 +52,7 @@ def test_what_is_kept_is_never_touched() -> None:
 
 
 def test_a_release_of_another_owner_is_never_touched() -> None:
-    rows = {move for (found, _, _), move in TABLE.items() if found is Found.NOT_OWNED}
+    rows = {move for (row, _, _), move in TABLE.items() if row is Observed.NOT_OWNED}
     assert rows == {Move.REFUSE, Move.SKIP, Move.WAIT}
 
 
@@ -61,25 +61,25 @@ def test_each_status_is_a_row(status: helm.Status | None) -> None:
     found = find(status)
     expected = "no release" if status is None else status.value
     if status is helm.Status.UNKNOWN:
-        expected = Found.UNREADABLE.value
+        expected = Observed.UNREADABLE.value
     assert found.value.startswith(expected)
     assert find(status, is_owned=False) is (
-        Found.NONE if status is None else Found.NOT_OWNED
+        Observed.NONE if status is None else Observed.NOT_OWNED
     )
     assert find(status, is_readable=False) is (
-        Found.NONE if status is None else Found.UNREADABLE
+        Observed.NONE if status is None else Observed.UNREADABLE
     )
 
 
 @pytest.mark.parametrize("status", helm.Status)
 def test_the_hash_counts_only_of_what_is_deployed(status: helm.Status) -> None:
-    is_equal = find(status, has_hash=True) is Found.EQUAL
+    is_equal = find(status, has_hash=True) is Observed.EQUAL
     assert is_equal == (status is helm.Status.DEPLOYED)
 
 
 @pytest.mark.parametrize("status", helm.Status)
 def test_only_what_is_pending_can_be_busy(status: helm.Status) -> None:
-    is_busy = find(status, is_abandoned=False) is Found.BUSY
+    is_busy = find(status, is_abandoned=False) is Observed.BUSY
     assert is_busy == status.is_pending
 
 

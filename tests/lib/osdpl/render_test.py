@@ -475,7 +475,7 @@ def test_unknown_repository_is_refused() -> None:
     rendered = samples.rendered(common={"openstack": {"repo": "other"}})
 
     assert {refusal.service for refusal in rendered.refusals} >= {"identity", "image"}
-    assert "'other'" in str(rendered.refusals[0].problems[0])
+    assert '"other"' in str(rendered.refusals[0].problems[0])
 
 
 def test_public_certificate_is_given_to_the_charts() -> None:

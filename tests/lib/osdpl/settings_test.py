@@ -63,33 +63,33 @@ def test_no_other_setting_is_known() -> None:
 BAD = {
     "unknown section": (
         "[nova]\na = 1",
-        "[nova]: invalid value: must be one of helmbundle, maint",
+        "[nova]: unknown section: must be one of helmbundle, maint",
     ),
     "unknown key": (
         "[osctl]\nwait = 1",
-        "[osctl] wait: invalid value: must be one of wait_app",
+        "[osctl] wait: unknown key: must be one of wait_app",
     ),
     "no number": (
         "[osctl]\nwait_application_ready_timeout = soon",
         (
             '[osctl] wait_application_ready_timeout: invalid value "soon": must be'
-            " seconds, 1 or more"
+            " a number of seconds, 1 or more"
         ),
     ),
     "a fraction": (
         "[osctl]\nwait_application_ready_delay = 1.5",
         (
             '[osctl] wait_application_ready_delay: invalid value "1.5": must be'
-            " seconds, 0 or more"
+            " a number of seconds, 0 or more"
         ),
     ),
     "0": (
         "[helmbundle]\nhelm_cmd_timeout = 0",
-        '[helmbundle] helm_cmd_timeout: invalid value "0": must be seconds, 1 or more',
+        'helm_cmd_timeout: invalid value "0": must be a number of seconds, 1 or more',
     ),
     "negative": (
         "[helmbundle]\nhelm_cmd_timeout = -5",
-        '[helmbundle] helm_cmd_timeout: invalid value "-5": must be seconds, 1 or more',
+        'helm_cmd_timeout: invalid value "-5": must be a number of seconds, 1 or more',
     ),
     "no ini": ("wait = 1", "File contains no section headers"),
     "a key twice": ("[osctl]\nmax_workers=1\nmax_workers=2", "already exists"),
@@ -118,9 +118,9 @@ def test_later_files_override_earlier_ones(tmp_path: pathlib.Path) -> None:
     assert list(folder.files()) == ["01.ini", "02.ini", "conf.d/00.ini"]
     assert settings.read(folder.files()).ready_timeout_s == 3
     (tmp_path / "conf.d/00.ini").unlink()
-    assert folder.look()
+    assert folder.refresh()
     assert settings.read(folder.files()).ready_timeout_s == 1
-    assert not folder.look()
+    assert not folder.refresh()
 
 
 def test_what_is_no_file_is_left_out(tmp_path: pathlib.Path) -> None:
@@ -181,7 +181,7 @@ def test_what_is_ignored_is_one_event(installed: Cluster) -> None:
     ((_, reason, message),) = found
     assert reason == "FieldsIgnored"
     assert "ConfigMap rockoon-config 01-own.ini [osctl] max_workers: no eff" in message
-    assert "[osctl] wait: invalid value: must be one of" in message
+    assert "[osctl] wait: unknown key: must be one of" in message
     assert "README" not in message
 
 

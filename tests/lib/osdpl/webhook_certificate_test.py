@@ -55,7 +55,7 @@ class Row:
 
 ALL, NOTHING = ("bundle", "serving"), ()
 ROWS = (
-    Row("no Secret", None, (b"",), "there is none"),
+    Row("no Secret", None, (b"",), "no Secret"),
     Row("fresh", FRESH, (FRESH.bundle,), "", ALL),
     Row("fresh, not published yet", FRESH, (b"",), "", ALL),
     Row("certificate ends soon", AGED, (AGED.bundle,), "it ends soon", ("bundle",)),
@@ -88,7 +88,7 @@ ROWS = (
         "new authority is published",
         ROTATED,
         (ROTATED.bundle,),
-        "there is a newer authority",
+        "a newer authority exists",
         ("bundle",),
     ),
     Row(
@@ -178,9 +178,9 @@ def test_ten_years_of_renewals_never_serve_what_is_not_trusted(days: int) -> Non
         if not found.why or published == (b"",):
             published = (state.bundle,)
     print(renewals)
-    assert renewals["there is none"] == 1
+    assert renewals["no Secret"] == 1
     assert renewals["the authority ends soon"] == 1
-    assert renewals["there is a newer authority"] == 1
+    assert renewals["a newer authority exists"] == 1
     assert renewals["it ends soon"] in range(15, 19)
     assert renewals["an authority has ended"] == 1
     assert state is not None
