@@ -13,6 +13,7 @@ from typing import NewType, Protocol
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
+from lib.process import config
 
 VolumeId = NewType("VolumeId", str)
 
@@ -131,14 +132,14 @@ class Volume:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeProblem:
-    """One thing that is wrong with a request. allowed: to be read after "want"."""
+    """One invalid field of a request. allowed: to be read after "must be"."""
 
     field: str
     value: str
     allowed: str
 
     def __str__(self) -> str:
-        return f"{self.field} is {self.value!r}; want {self.allowed}"
+        return str(config.FieldProblem(self.field, self.value, self.allowed))
 
 
 Problems = tuple[VolumeProblem, ...]

@@ -278,7 +278,7 @@ class Contract:
             message = str(raised.value)
         else:
             message = str(parsed[0])
-        assert "type is 'gold'" in message
+        assert 'type: unsupported value "gold"' in message
         assert "fast" in message
         assert ground.volumes.observe([ByName(request.name)]).found == {
             ByName(request.name): ()

@@ -74,7 +74,10 @@ class MeadowLoadBalancers:
         """See the protocol."""
         speed = facts.annotations.get(SPEED, SPEEDS[0])
         if speed not in SPEEDS:
-            text = f"annotation {SPEED} is {speed!r}; want one of {', '.join(SPEEDS)}"
+            text = (
+                f'annotation {SPEED}: unsupported value "{speed}": must be one of '
+                + ", ".join(SPEEDS)
+            )
             wrong = Problem(Reason.INVALID_ANNOTATION, text, is_fatal=True)
             return Problems((wrong,))
         relay = Relay(

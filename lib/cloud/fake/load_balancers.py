@@ -37,6 +37,7 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
+from lib.process import config
 
 ID_ANNOTATION = "fake.example/load-balancer-id"
 ALGORITHM_ANNOTATION = "fake.example/algorithm"
@@ -114,11 +115,10 @@ class FakeLoadBalancers:
         """See the protocol; a wrong algorithm is fatal, no Nodes are worth a word."""
         algorithm = facts.annotations.get(ALGORITHM_ANNOTATION, ALGORITHMS[0])
         if algorithm not in ALGORITHMS:
-            text = f"annotation {ALGORITHM_ANNOTATION} is {algorithm!r}; want one of "
-            wrong = Problem(
-                Reason.INVALID_ANNOTATION, text + ", ".join(ALGORITHMS), True
-            )
-            return Problems((wrong,))
+            field = f"annotation {ALGORITHM_ANNOTATION}"
+            allowed = "one of " + ", ".join(ALGORITHMS)
+            text = str(config.FieldProblem(field, algorithm, allowed))
+            return Problems((Problem(Reason.INVALID_ANNOTATION, text, True),))
         no_nodes = Problem(Reason.NO_NODES, "no Node may receive traffic")
         request = Request(
             frozenset((p.protocol.value, p.port, p.node_port) for p in facts.ports),
@@ -299,7 +299,7 @@ def _steps(target: Target, balancer: LoadBalancer | None) -> Iterator[Step]:
             yield Step(Verb.CREATE, path, "there is none", new, is_repeatable=False)
         return
     if request is None or balancer.is_failed:
-        why = "it failed to start" if balancer.is_failed else "nobody wants it"
+        why = "it failed to start" if balancer.is_failed else "it has no Service"
         yield Step(Verb.DELETE, path, why, ("delete", balancer.id, None))
         return
     if not balancer.public:
@@ -318,7 +318,11 @@ def _changes(
     first = dataclasses.replace(desired, members=balancer.request.members)
     if balancer.request != first:
         native = ("change", balancer.id, first)
-        yield Step(Verb.CHANGE, (*path, "sockets"), "others are wanted", native)
+        yield Step(
+            Verb.CHANGE, (*path, "sockets"), "they differ from the desired ones", native
+        )
     if first != desired:
         native = ("change", balancer.id, desired)
-        yield Step(Verb.CHANGE, (*path, "members"), "others are wanted", native)
+        yield Step(
+            Verb.CHANGE, (*path, "members"), "they differ from the desired ones", native
+        )

@@ -31,7 +31,7 @@ _NAMES_FLAVORS = (2, 47)
 
 REMEDIES = checkup.Remedies(
     credentials=(
-        "put right credentials into cloud.conf; a password may have expired, an"
+        "correct the credentials in cloud.conf; a password may have expired, an"
         " application credential may have been deleted"
     ),
     unreachable=(
@@ -77,7 +77,7 @@ class OpenStackCheckup:
     @property
     def odd(self) -> tuple[str, ...]:
         """See the protocol."""
-        insecure = "tls-insecure is on: anybody in between can read the password"
+        insecure = "tls-insecure is on: a man in the middle can read the password"
         return self._config.warnings + (
             (insecure,) if self._config.credentials.tls_insecure else ()
         )

@@ -75,7 +75,7 @@ def wrong(
 
 ROWS = (
     wrong(
-        "unknown-class", {keys.CLASS: "nope"}, Reason.UNKNOWN_CLASS, "'nope'", "gold"
+        "unknown-class", {keys.CLASS: "nope"}, Reason.UNKNOWN_CLASS, '"nope"', "gold"
     ),
     wrong("subnet-missing", {keys.SUBNET_ID: NOBODY}, OctaviaReason.SUBNET, NOBODY),
     wrong(
@@ -92,7 +92,7 @@ ROWS = (
         "floating-subnet",
         {keys.FLOATING_SUBNET: "nowhere-*"},
         OctaviaReason.SUBNET,
-        "'nowhere-*'",
+        '"nowhere-*"',
         also={},
     ),
     wrong(
@@ -106,25 +106,25 @@ ROWS = (
         "network-missing",
         {keys.NETWORK_ID: NOBODY},
         CommonReason.REFUSED,
-        "a network that is asked for",
+        "a requested network",
     ),
     wrong(
         "port-missing",
         {keys.PORT_ID: NOBODY},
         CommonReason.REFUSED,
-        "a port that is asked for",
+        "a requested port",
     ),
     wrong(
         "flavor-missing",
         {keys.FLAVOR_ID: NOBODY},
         CommonReason.REFUSED,
-        "a flavor that is asked for",
+        "a requested flavor",
     ),
     wrong(
         "zone-missing",
         {keys.AVAILABILITY_ZONE: "nowhere"},
         CommonReason.REFUSED,
-        "an availability zone that is asked for",
+        "a requested availability zone",
     ),
     wrong(
         "address-taken",
@@ -145,7 +145,7 @@ ROWS = (
         "address-no-address",
         {"spec": {"loadBalancerIP": "here"}},
         Reason.INVALID_SERVICE,
-        *("loadBalancerIP", "'here'", "an IP address"),
+        *("loadBalancerIP", '"here"', "an IP address"),
         right={"spec": {"loadBalancerIP": ""}},
     ),
     wrong(
@@ -480,7 +480,8 @@ def peace(ground: Ground) -> None:
 
 def _typed(key: str, value: str, allowed: str) -> str:
     """Return what the Event about a wrong value of an annotation says."""
-    return f"annotation {key} is {value!r}; allowed is {allowed}"
+    kind = "unsupported" if allowed.startswith("one of ") else "invalid"
+    return f'annotation {key}: {kind} value "{value}": must be {allowed}'
 
 
 def put_right(ground: Ground) -> None:

@@ -149,7 +149,7 @@ class Row:
 
 BALANCERS = "/lbaas/loadbalancers"
 TOGETHER = (
-    Row("address-in-use", address_in_use, BALANCERS, "in use already, or not availa"),
+    Row("address-in-use", address_in_use, BALANCERS, "already in use or not availa"),
     Row("subnet-exhausted", subnet_exhausted, BALANCERS, "the subnet has no address"),
     Row("floating-ip-quota", floating_ip_quota, "/floatingips", "network quota is us"),
 )

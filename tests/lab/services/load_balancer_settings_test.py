@@ -212,7 +212,7 @@ THERE_UNDER_SECOND = (
         "old",
         of("balancer", "vip_subnet_id"),
         "{subnet}",
-        "subnet-id is {subnet}, wanted {other_subnet}",
+        "subnet-id is {subnet}, desired {other_subnet}",
     ),
     Row("member_subnet_id", "old", members("subnet_id"), ["{subnet}"]),
     Row("member_cidr", "old", members("address"), ["{address}"]),
@@ -222,7 +222,7 @@ THERE_UNDER_SECOND = (
         "old",
         floating_range,
         "198.18",
-        "floating-network-id is {external}, wanted {second_external}",
+        "floating-network-id is {external}, desired {second_external}",
     ),
     Row(
         "floating_subnet_id",
@@ -268,7 +268,7 @@ THERE_UNDER_THIRD = (
         "old",
         of("balancer", "vip_network_id"),
         "{network}",
-        "network-id is {network}, wanted {other_network}",
+        "network-id is {network}, desired {other_network}",
     ),
     Row("floating_subnet", "new", floating_range, "198.21", "floating subnet 'second"),
     Row("floating_subnet_tags", "new", floating_range, "198.21", "with tags '!blue'"),
@@ -289,7 +289,7 @@ THERE_UNDER_FIFTH = (
         "new",
         of("balancer", "provider"),
         "amphora",
-        "lb-provider is amphora, wanted noop",
+        "lb-provider is amphora, desired noop",
     ),
 )
 NEW = (*NEW_UNDER_FIRST, *NEW_UNDER_SECOND, *NEW_UNDER_THIRD, *NEW_UNDER_FOURTH)

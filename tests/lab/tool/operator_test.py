@@ -335,7 +335,7 @@ def test_plan_shows_load_balancers_and_only_reads(
         annotate(api, "class", "gold")
         state, row = planner.plan(proxied)
         assert state == "Invalid"
-        assert "class is 'gold'" in row["problems"][0]["message"]
+        assert 'class: invalid value "gold"' in row["problems"][0]["message"]
         api.delete(resources.SERVICES, WEB, "default", timeout_s=10)
         state, row = planner.plan(proxied)
         assert state == "WouldDelete"

@@ -349,7 +349,7 @@ def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(
     scene.process.say()
     messages = [event for event in ground.events() if event.startswith("Warning")]
     assert len(messages) == 1
-    assert "a network that is asked for does not exist" in messages[0]
+    assert "a requested network does not exist" in messages[0]
     events = ground.api.all(resources.EVENTS)
     assert {event["count"] for event in events} == {1}
     assert scene.process.flow.problems()[CommonReason.REFUSED] == 1
@@ -365,7 +365,7 @@ REFUSALS = {
     "address": (
         "lbaas/loadbalancers",
         f"{IN_USE}IP address 10.0.0.9 already allocated in subnet x",
-        "in use already, or not available",
+        "already in use or not available",
     ),
     "subnet": (
         "lbaas/loadbalancers",
@@ -385,17 +385,17 @@ REFUSALS = {
     "floating address": (
         "floatingips",
         "IP address 203.0.113.9 already allocated in subnet x",
-        "the address is in use already",
+        "the address is already in use",
     ),
     "other": (
         "lbaas/loadbalancers",
         "Pool x is in use by L7 policy y",
-        "in conflict with something that is in use",
+        "it conflicts with an object that is in use",
     ),
     "for minutes": (
         "lbaas/loadbalancers",
         "Load Balancer x is immutable and cannot be updated.",
-        "the load balancer is at another change, for minutes",
+        "the load balancer is immutable: another operation is in progress, for minutes",
     ),
 }
 

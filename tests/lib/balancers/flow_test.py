@@ -69,8 +69,8 @@ def test_a_wrong_annotation_is_told_once_and_costs_no_call(
     assert not ground.cloud.calls
     assert new_events(ground, process) == [
         "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to ensure "
-        f"load balancer: annotation {fake_cloud.ALGORITHM_ANNOTATION} is 'best'; "
-        "want one of round-robin, least-busy"
+        f"load balancer: annotation {fake_cloud.ALGORITHM_ANNOTATION}: unsupported "
+        'value "best": must be one of round-robin, least-busy'
     ]
     assert process.flow.problems()[Reason.INVALID_ANNOTATION] == 1
     ground.service("wrong", 80, annotations={fake_cloud.ALGORITHM_ANNOTATION: None})
@@ -199,7 +199,7 @@ def test_drift_is_looked_for_with_one_read_and_mended(
     process.turn()
     assert ground.cloud.calls[before] == "list load balancers (TREE)"
     assert [c for c in ground.cloud.calls[before:] if c.startswith("change")] == [
-        "change load balancer default/b / sockets: others are wanted"
+        "change load balancer default/b / sockets: they differ from" " the desired ones"
     ]
     process.settle()
     assert broken.request == right

@@ -247,7 +247,7 @@ def test_what_cannot_be_served_names_value_and_what_is_right(ground: Ground) -> 
     (problem,) = row.problems
     assert problem.reason is Reason.UNKNOWN_CLASS
     assert problem.message == (
-        f"annotation {keys.CLASS} is 'gold'; allowed is the name of a"
+        f'annotation {keys.CLASS}: invalid value "gold": must be the name of a'
         ' [LoadBalancerClass "..."]: none'
     )
     assert row.touched == ()
@@ -262,7 +262,7 @@ def test_a_foreign_one_is_named_and_left_alone(ground: Ground) -> None:
     row = ground.row("web")
     (load_balancer,) = row.not_owned
     assert str(other_driver.balancer["id"]) in load_balancer
-    assert load_balancer.endswith("is not its own: left alone")
+    assert load_balancer.endswith("; not changed")
     assert [p.reason for p in row.problems] == [Reason.NOT_OWNED]
     distinct = names.distinct(mine.balancers.refer(mine.facts))
     assert leaves(row)[0] == f"create load balancer {distinct}"

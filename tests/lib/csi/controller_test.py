@@ -530,7 +530,10 @@ def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:
             {"parameters": {"type": "fast"}},
             'parameters.type: "fast": the volume has "slow"',
         ),
-        ({"parameters": {"type": "gold"}}, "parameter type is 'gold'; want one of"),
+        (
+            {"parameters": {"type": "gold"}},
+            'parameter type: unsupported value "gold": must be one of',
+        ),
         ({"parameters": {"zone": "z2"}}, "the volume is in zone z1, not in z2"),
         ({"parameters": {controller.CLAIM_NAME: "data"}}, ""),
         ({"mutable_parameters": {"type": "fast"}}, 'type: "fast"'),

@@ -310,13 +310,15 @@ ROWS = (
         CREATE,
         "unknown type",
         create(parameters={"type": "gold"}),
-        "INVALID_ARGUMENT: parameter type is 'gold'; want one of slow, fast, shared",
+        'INVALID_ARGUMENT: parameter type: unsupported value "gold": must be one of'
+        " slow, fast, shared",
     ),
     Row(
         CREATE,
         "unknown zone",
         create(parameters={"zone": "z9"}),
-        "INVALID_ARGUMENT: parameter zone is 'z9'; want one of z1, z2",
+        'INVALID_ARGUMENT: parameter zone: unsupported value "z9": must be one of z1,'
+        " z2",
     ),
     Row(
         CREATE,
@@ -797,7 +799,7 @@ ROWS = (
         CAPACITY,
         "unknown type",
         pb.GetCapacityRequest(parameters={"type": "gold"}),
-        "INVALID_ARGUMENT: parameter type is 'gold'",
+        'INVALID_ARGUMENT: parameter type: unsupported value "gold"',
     ),
     Row(
         CAPACITY,
@@ -906,7 +908,7 @@ ROWS = (
         MODIFY,
         "unknown type",
         modify(type="gold"),
-        "INVALID_ARGUMENT: mutable parameter type is 'gold'",
+        'INVALID_ARGUMENT: mutable parameter type: unsupported value "gold"',
         _has(),
     ),
     Row(

@@ -92,7 +92,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
             )
         ),
         "FAIL",
-        "authenticate: refused; remedy: put right credentials",
+        "authenticate: refused; remedy: correct the credentials",
     ),
     (
         "Keystone away",

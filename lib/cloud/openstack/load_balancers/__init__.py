@@ -1,6 +1,6 @@
 """Octavia load balancers with their floating IPs and security groups.
 
-`cloud.OctaviaLoadBalancers` is the one door. Reading (`observe`) and writing (`cloud`)
-stand at the edge; everything between is pure: `parse` makes a wanted tree of facts,
-`plan` compares it with an observed tree and gives the next requests.
+`cloud.OctaviaLoadBalancers` is the entry point. Only `observe` reads and only
+`cloud` writes; the rest is pure: `parse` builds the desired state from facts, `plan`
+compares it with the observed tree and returns the next requests.
 """

@@ -1,4 +1,4 @@
-"""What Octavia, and the things that cloud.conf names for it, say to a doctor: facts.
+"""Facts of Octavia, and of the objects that cloud.conf names for it, for the doctor.
 
 Reads only, each list once.
 """
@@ -39,7 +39,7 @@ class _Offer(msgspec.Struct, frozen=True):
 
 
 def look(api: client.Client, config: settings.LoadBalancer) -> Balancing:
-    """Read Octavia's version, and look for all that the configuration names."""
+    """Read Octavia's version, and search for all objects that cloud.conf names."""
     try:
         version = api.version(client.Service.LOAD_BALANCER)
     except errors.CloudError as error:
@@ -71,7 +71,7 @@ def _named(setting: str, kind: str, value: str, find: Find) -> NamedSetting:
 
 
 def _of_octavia(batch: Batch, config: settings.LoadBalancer) -> Iterator[NamedSetting]:
-    """Look for provider, flavor and availability zone."""
+    """Search for provider, flavor and availability zone."""
     setting, name = f"{SECTION} lb-provider", config.lb_provider
     find = functools.partial(_provider, batch, name)
     yield _named(setting, "enabled provider", name, find)
@@ -91,7 +91,7 @@ def _provider(batch: Batch, name: str) -> Collection[str]:
 
 
 def _offer(batch: Batch, kind: str, id_: str) -> Collection[str]:
-    """Read a flavor or an availability zone; none when it is not to be had."""
+    """Read a flavor or an availability zone; empty when it is not available."""
     path = f"lbaas/{kind}/{listings.quoted(id_)}"
     call = client.Get(lists.BALANCER, path, f"get {kind}", resource=id_)
     try:
@@ -107,7 +107,7 @@ def _of_network(
     class_: settings.LoadBalancerClass,
     config: settings.LoadBalancer,
 ) -> Iterator[NamedSetting]:
-    """Look for networks and subnets, where the section names them."""
+    """Search for networks and subnets that the section names."""
     subnet, network = functools.partial(_subnet, batch), functools.partial(_net, batch)
     for key, kind, value, find in (
         ("subnet-id", "subnet", class_.subnet_id, subnet),
@@ -151,7 +151,7 @@ def _of_floating_subnet(
     class_: settings.LoadBalancerClass,
     config: settings.LoadBalancer,
 ) -> Iterator[NamedSetting]:
-    """Look for the subnets that floating IPs come from; an id beats a pattern."""
+    """Search for the subnets of floating IPs; an ID is used before a pattern."""
     network = class_.floating_network_id or config.floating_network_id
     kind = f"subnet in floating network {network}" if network else "subnet"
     if id_ := class_.floating_subnet_id:

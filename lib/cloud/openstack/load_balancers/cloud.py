@@ -1,4 +1,4 @@
-"""The load balancers of one OpenStack project: the door of this room."""
+"""The load balancers of one OpenStack project: entry point of this package."""
 
 import datetime
 import math
@@ -40,7 +40,7 @@ from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
 GOING_POLL_S = 4.0
-"""Nobody waits for what goes."""
+"""No Service waits for a deletion."""
 _TRY_NEXT = (errors.LimitReached, errors.InvalidRequest)
 
 
@@ -107,7 +107,7 @@ class OctaviaLoadBalancers:
             ids = ((keys.LOAD_BALANCER_ID, created_id), (keys.OWNED_ID, created_id))
             return StepResult(created_id, ids, pace.FIRST_POLL_S)
         opens_after_s = self._opens_after_s(step, action)
-        if action.forgets:  # else it would look as if somebody had deleted it
+        if action.forgets:  # else it would appear to be deleted by another client
             nothing = ((keys.LOAD_BALANCER_ID, None), (keys.OWNED_ID, None))
             return StepResult(created_id, nothing, opens_after_s)
         return StepResult(created_id, opens_after_s=opens_after_s)
@@ -201,5 +201,5 @@ def _made_id(body: bytes) -> str:
     try:
         objects = decoding.decode(body, dict[str, _Id])
     except msgspec.DecodeError:
-        return ""  # several things, or none: nobody asks for their ids
+        return ""  # several objects, or none: their IDs are not used
     return next((created.id for created in objects.values()), "")

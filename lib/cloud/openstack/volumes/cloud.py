@@ -37,6 +37,7 @@ from lib.cloud.volumes import (
     VolumeSpec,
     VolumesReading,
 )
+from lib.process import config
 
 CALL_TIMEOUT_S = 60.0
 """Of one operation that is a call or two."""
@@ -396,8 +397,8 @@ class OpenStackVolumes:
             return error
         if zone and zone not in zones:
             text = (
-                f"zone is {zone!r}; want one of {', '.join(zones)}, or"
-                " [BlockStorage] availability-zone-map to lead to one"
+                f"{config.FieldProblem('zone', zone, 'one of ' + ', '.join(zones))},"
+                " or be mapped to one by [BlockStorage] availability-zone-map"
             )
             if placement.is_fixed:
                 return _invalid(text, error)
@@ -423,17 +424,18 @@ class OpenStackVolumes:
         """Return a type by its name or id.
 
         Raises:
-            InvalidRequest: there is none; says which there are.
+            InvalidRequest: no such type; the message lists the types.
         """
         types = self._reads.types(deadline)
         for volume_type in types:
             if name in (volume_type.name, volume_type.id):
                 return volume_type
         known = ", ".join(sorted(volume_type.name for volume_type in types))
-        raise _invalid(f"{field} type is {name!r}; want one of {known}", error)
+        problem = config.FieldProblem(f"{field} type", name, f"one of {known}")
+        raise _invalid(str(problem), error)
 
     def _refuse_unshareable(self, spec: VolumeSpec, deadline: float) -> None:
-        """Look before: Cinder deletes no volume that is still being made."""
+        """Check before: Cinder deletes no volume that is being created."""
         if spec.type:
             type_name = self._require_type(spec.type, "parameter", deadline, None)
         else:
@@ -493,8 +495,8 @@ def _invalid(message: str, error: errors.CloudError | None) -> errors.InvalidReq
 
 def _unshareable(type_name: str) -> errors.InvalidRequest:
     message = (
-        f"parameter type is {type_name!r}; want a type whose volumes can be attached"
-        ' to several servers (extra spec multiattach="<is> True")'
+        f'parameter type: invalid value "{type_name}": must be a type that allows'
+        ' attachment to several servers (extra spec multiattach="<is> True")'
     )
     return errors.InvalidRequest(message, operation="create volume")
 

@@ -55,7 +55,7 @@ CREATE: Sequence[Refusal] = (
         400,
         "same availability zone as the source",
         errors.InvalidRequest,
-        "the zone is not that of the source volume; want its own",
+        "the zone differs from that of the source volume: must be the same",
     ),
     Refusal(
         400,

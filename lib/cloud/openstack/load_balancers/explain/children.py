@@ -83,7 +83,7 @@ def _members(action: Action) -> tuple[FieldChange, ...]:
 
 
 def _at(step: Step, action: Action) -> Path:
-    """Return the object's path: each below its listener, whose port tells it apart."""
+    """Return the object's path: each below its listener, with its port."""
     listener = action.listener
     if listener is None:
         return (*step.path[:1], _label(action.fields))

@@ -1,7 +1,6 @@
-"""Describes a plan of this room: what each step touches, old values and new. Pure.
+"""Describes a plan of this package: objects of each step, old and new values. Pure.
 
-Rules: it reads what the steps carry and decides nothing, so it says no more than is
-done.
+Rules: it reads the steps and decides nothing, so it describes what is done.
 """
 
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ def explain(
     """See `lib.cloud.explained.Explain`."""
     native = observed.native
     if not isinstance(native, Tree):
-        raise TypeError("the observation is of another room")
+        raise TypeError("the observation is of another provider package")
     touched = [
         touched_object
         for step in plan.steps
@@ -33,7 +32,7 @@ def explain(
     return Explanation(
         _shown(native),
         "" if plan.steps or plan.settled else _waits_for(native),
-        tuple(map(_foreign, native.identity.namesakes)),
+        tuple(map(_not_owned, native.identity.namesakes)),
         tuple(touched),
     )
 
@@ -80,20 +79,14 @@ def _shown(observed: Tree) -> str:
         return ""
     text = f"{_name(balancer)}, {balancer.provisioning_status}"
     if observed.identity.relation is Relation.SHARED:
-        text += ", of somebody else: the Service only has listeners on it"
+        text += ", shared: the Service only owns listeners on it"
     return text
 
 
-def _foreign(balancer: LoadBalancer) -> str:
-    whose = (
-        "marked as another's"
-        if identity.ownership_tags_of(balancer)
-        else "without a mark"
-    )
-    return (
-        f"{_name(balancer)}, {whose}, has the Service's name, but is not its own:"
-        " left alone"
-    )
+def _not_owned(balancer: LoadBalancer) -> str:
+    has_tag = bool(identity.ownership_tags_of(balancer))
+    tag = "ownership tag of another owner" if has_tag else "no ownership tag"
+    return f"{_name(balancer)}: has the Service's name, but {tag}; not changed"
 
 
 def _waits_for(observed: Tree) -> str:
@@ -101,8 +94,6 @@ def _waits_for(observed: Tree) -> str:
     waited = [] if balancer is None else [balancer]
     waited += (*observed.identity.going, *observed.identity.former)
     for each in waited:
-        if identity.is_pending(each):
-            return f"{_name(each)}, at which Octavia is: {each.provisioning_status}"
-        if each.provisioning_status == ERROR:
-            return f"{_name(each)}, which is in status ERROR"
+        if identity.is_pending(each) or each.provisioning_status == ERROR:
+            return f"{_name(each)}: provisioning_status is {each.provisioning_status}"
     return ""

@@ -1,7 +1,7 @@
 """What the steps of this room do: kind, object and fields of each. Pure.
 
-Rules: HTTP is made of a step last, by `requests`. What a preview says of a step is
-read here, and not out of its request.
+Rules: HTTP is made of a step last, by `requests`. A preview describes a step by its
+action, not by its request.
 """
 
 import dataclasses
@@ -41,13 +41,13 @@ class Action:
 
     id: of the object; empty for a new one. fields: that are set. alternatives: fields
     to be tried when those are refused as impossible. batch: fields of several objects
-    that are set at once (members, rules), in place of `fields`. is_additive: members
+    that one request sets (members, rules), instead of `fields`. is_additive: members
     that are not in the batch stay. balancer_id: load balancer that is busy afterwards;
     empty: none. revision: the number that the object must still have. cascades: the
     object is deleted with all below it. forgets: the Service leads to no load balancer
     afterwards. fails_over: Octavia builds the machines of the load balancer again.
 
-    The rest is for who describes the step, and no part of what it does:
+    The rest describes the step, and is no part of its request:
     observed: the object as it is. listener, pool: that it belongs to. members: of the
     pool, as they are. is_full: of these members all settings are known. later: fields
     of what comes below a new object once it exists.
@@ -100,7 +100,7 @@ def ungated(step: Step) -> Step:
 def of(step: Step) -> Action:
     """Return what a step of this room does."""
     if not isinstance(step.native, Action):
-        raise TypeError("the step is of another room")
+        raise TypeError("the step is of another provider package")
     return step.native
 
 

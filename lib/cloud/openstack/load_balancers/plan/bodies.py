@@ -1,4 +1,4 @@
-"""What is wanted, in the words of Octavia's requests: pure.
+"""Desired objects as bodies of Octavia's requests: pure.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go (the options
 of listeners, pools, monitors and members).
@@ -33,7 +33,7 @@ HTTP_MONITOR: Mapping[str, object] = {
 }
 WEIGHT = 1
 SWITCHED_ON: Mapping[str, object] = {"admin_state_up": True}
-"""Asked for only where somebody has switched a thing off: it is so by default."""
+"""Set only where another client has disabled an object: it is the default."""
 
 Body = dict[str, object]
 
@@ -125,8 +125,8 @@ def changed_member(
 ) -> Body:
     """Describe a member that is there already: also what it must not have.
 
-    A good name stays, and so does the lack of a subnet. full: everything of `found` was
-    read; otherwise Octavia switches it on, as it does where nothing is said of it.
+    A good name stays, and so does the lack of a subnet. full: everything of `observed`
+    was read; otherwise Octavia enables it, as it does by default.
     """
     body = member(context, port, desired)
     if observed.name in _good_names(body):
@@ -185,7 +185,7 @@ def listener(context: Context, port: DesiredPort, name: str) -> Body:
 def is_same_member(
     member: Member, body: Mapping[str, object], *, is_full: bool
 ) -> bool:
-    """Compare a member with what is wanted of it, as far as was read.
+    """Compare an observed member with the desired one, as far as it was read.
 
     A member's subnet can't be changed; one that was not said when it was made stays
     so, and one that is not said any more stays as it is.

@@ -19,7 +19,7 @@ from lib.cloud.steps import CommonReason, Problem, Step
 
 
 def name_of(case: Case) -> str:
-    """Choose the usual name, or a distinct one where somebody else has that."""
+    """Choose the usual name, or a distinct one where another load balancer has it."""
     is_taken = any(
         balancer.name == names.load_balancer(case.ref)
         for balancer in case.observed.identity.namesakes
@@ -28,7 +28,7 @@ def name_of(case: Case) -> str:
 
 
 def step(case: Case, context: Context) -> Step:
-    """Make it; where the provider takes only single calls, without its children."""
+    """Create it; where the provider requires single calls, without its children."""
     body = _balancer(case, context)
     under = {"listeners": listeners(context)}
     is_whole = not case.config.provider_requires_serial_api_calls
@@ -36,21 +36,21 @@ def step(case: Case, context: Context) -> Step:
         body |= under
     why = "the Service has none"
     if case.observed.identity.was_lost:
-        why = "the Service's own was deleted by somebody"
+        why = "the Service's own was deleted by another client"
     later = {} if is_whole else under
     action = Action(Kind.LOAD_BALANCER, fields=body, later=later)
     return actions.create((f"load balancer {context.owner}",), why, action)
 
 
-def remarks(case: Case) -> tuple[Problem, ...]:
-    """Return what of the wishes for a new one can't be had."""
+def diagnostics(case: Case) -> tuple[Problem, ...]:
+    """Return the requests for a new load balancer that are not supported."""
     problems: list[Problem] = []
     if len(case.desired.families) > 1 and not second_vip(
         case.desired, case.can, case.environment
     ):
         second = case.desired.families[1]
         message = (
-            f"the load balancer gets no {second} address: it takes additional VIPs"
+            f"the load balancer gets no {second} address: it requires additional VIPs"
             f" (Octavia 2.26) and a subnet of {second} in the VIP's network"
         )
         problems.append(Problem(CommonReason.UNSUPPORTED, message))
@@ -59,8 +59,8 @@ def remarks(case: Case) -> tuple[Problem, ...]:
             sorted(balancer.id for balancer in case.observed.identity.namesakes)
         )
         message = (
-            f"load balancer {ids} has this Service's name, but does not belong to it:"
-            " it is left alone, and another one is made"
+            f"load balancer {ids}: has this Service's name, but is not owned by it;"
+            " not changed, another one is created"
         )
         problems.append(Problem(Reason.NOT_OWNED, message))
     return tuple(problems)
@@ -101,7 +101,7 @@ def _balancer(case: Case, context: Context) -> Body:
 
 
 def second_vip(desired: Desired, can: Features, environment: Environment) -> Body:
-    """Describe the VIP of the second family; empty where it can't be had."""
+    """Describe the VIP of the second family; empty where it is not supported."""
     if (
         len(desired.families) < 2
         or not can.additional_vips

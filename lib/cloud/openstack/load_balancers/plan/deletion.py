@@ -1,7 +1,6 @@
-"""Deletes what is a Service's, and nothing else: pure.
+"""Deletes the objects that a Service owns, and no others: pure.
 
-Also where the Service has moved away from: what is its own there goes, one load
-balancer after the other.
+Also on load balancers that the Service has moved away from, one after the other.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (ensureLoadBalancerDeleted).
@@ -34,12 +33,12 @@ from lib.cloud.steps import CommonReason, Problem, Step
 WHY = "the Service is deleted"
 POLL_S = 2.0
 STUCK_POLL_S = 60.0
-"""When one that takes no changes is looked at again."""
+"""Interval at which one that cannot be changed is read again."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Detach:
-    """A load balancer that the Service leaves. is_former: it is on another by now.
+    """Removal of a Service from a load balancer. is_former: another one serves it now.
 
     adopts: see `identity.adopts`. is_abandoned: all Services on it are being deleted.
     """
@@ -67,7 +66,7 @@ class Detach:
     def owned_listeners(self) -> list[Listener]:
         """The Service's listeners.
 
-        On one of others that was left long ago the mark alone proves it.
+        On a shared one that was left long ago only the ownership tag proves it.
         """
         owned = [
             x for x in self.tree_place.children.listeners if self.tree_place.owns(x)
@@ -132,7 +131,7 @@ def plan(ref: Ref, observed: Tree, config: settings.LoadBalancer) -> Plan:
 
 
 def _unserved(detach: Detach) -> Results:
-    """Empty the status before our own tag goes from a load balancer of others.
+    """Empty the status before the own tag is removed from a shared load balancer.
 
     Without the tag it would say that what a namesake has there may be ours; see
     `identity.adopts`.
@@ -141,9 +140,9 @@ def _unserved(detach: Detach) -> Results:
 
 
 def leave(ref: Ref, observed: Tree, config: settings.LoadBalancer, why: str) -> Plan:
-    """Return what takes the Service off the load balancers it was on before.
+    """Return the steps that remove the Service from its former load balancers.
 
-    settled: nothing can be done about what may be left; problems say what that is.
+    settled: nothing more can be done; problems list what may remain.
     """
     problems: tuple[Problem, ...] = ()
     pending = ""
@@ -170,7 +169,7 @@ def leave(ref: Ref, observed: Tree, config: settings.LoadBalancer, why: str) -> 
 
 
 def is_stuck(detach: Detach) -> tuple[Problem, ...]:
-    """Return what can't be taken off a load balancer of others: Octavia refuses it.
+    """Return what cannot be removed from a shared load balancer: Octavia refuses it.
 
     An own one in ERROR is deleted, which may end in ERROR again.
     """
@@ -179,8 +178,8 @@ def is_stuck(detach: Detach) -> tuple[Problem, ...]:
         return ()
     if is_deleted_whole(detach):
         message = (
-            f"load balancer {balancer.id} is in status ERROR; it is deleted, and again,"
-            " less and less often, if that fails"
+            f"load balancer {balancer.id} is in status ERROR; it is deleted; retry with"
+            " backoff if that fails"
         )
         return (Problem(Reason.IN_ERROR, message),)
     owned = [
@@ -196,8 +195,8 @@ def is_stuck(detach: Detach) -> tuple[Problem, ...]:
 
 
 def spare(balancer: LoadBalancer) -> Step:
-    """Delete a second one with our mark, which nothing refers to."""
-    why = "it was made twice, and never used"
+    """Delete a second load balancer with the ownership tag, without references."""
+    why = "it was created twice and never used"
     path = (f"load balancer {balancer.name}",)
     return actions.ungated(delete(path, why, balancer, cascades=True))
 
@@ -242,7 +241,7 @@ def is_deleted_whole(detach: Detach) -> bool:
     """Report whether the load balancer itself is deleted: created so, and unshared."""
     balancer = detach.balancer
     if detach.is_abandoned:
-        # In ERROR nobody can leave it one by one: Octavia refuses every change.
+        # In ERROR no Service can be removed alone: Octavia refuses every change.
         return (
             balancer.name.startswith(names.SERVICE_PREFIX)
             or names.MADE in balancer.tags
@@ -279,7 +278,7 @@ def _is_made(detach: Detach, floating_ip: FloatingIp) -> bool:
 def off(
     detach: Detach, observed: Tree, config: settings.LoadBalancer
 ) -> Iterator[Step]:
-    """Take the Service off a load balancer, or that itself down."""
+    """Remove the Service from a load balancer, or delete the load balancer."""
     balancer = detach.balancer
     if not _is_deletable(balancer):
         return
@@ -299,7 +298,7 @@ def off(
 
 
 def _leave(detach: Detach, observed: Tree) -> Iterator[Step]:
-    """Take only our own listeners and tags off a load balancer of others."""
+    """Remove only owned listeners and tags from a shared load balancer."""
     balancer, place = detach.balancer, detach.tree_place
     if detach.place.children is None or balancer.provisioning_status != ACTIVE:
         return
@@ -307,7 +306,7 @@ def _leave(detach: Detach, observed: Tree) -> Iterator[Step]:
     yield from tree.removals(place, owned, detach.why)
     yield from tree.stray_pools(place)
     if place.has_untagged:
-        return  # as long as our own tag is not there, they count as ours
+        return  # until the ownership tag is set, they count as owned
     stay = [each for each in place.children.listeners if each not in owned]
     tags = tags_without(detach.ref, balancer, stay)
     if observed.features.tags and tags != list(balancer.tags):
@@ -316,7 +315,7 @@ def _leave(detach: Detach, observed: Tree) -> Iterator[Step]:
 
 
 def _free_addresses(ref: Ref, observed: Tree) -> Iterator[Step]:
-    """Delete floating IPs of ours that no load balancer has any more."""
+    """Delete owned floating IPs that are on no load balancer."""
     if identity.hints_of(ref).keeps_floating_ip:
         return
     for ip in observed.environment.floating_ips:
@@ -329,7 +328,7 @@ def _is_deletable(balancer: LoadBalancer) -> bool:
 
 
 def _busy_id(observed: Tree) -> str:
-    """Find one of ours that Octavia is still at; empty: there is none."""
+    """Find an owned load balancer that Octavia is changing; empty: none."""
     main = observed.identity.load_balancer
     if main is not None and identity.is_pending(main):
         return main.id

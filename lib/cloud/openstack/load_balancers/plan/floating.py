@@ -4,7 +4,7 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (ensureFloatingIP); other than there, a changed address is applied.
 
 One is changed or deleted only as it was observed (revision number): the steps before
-may take minutes, and somebody else may give it to a server meanwhile.
+may take minutes, and another client may have attached it to a server since then.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from lib.cloud.steps import Notice, NoticeType, Problem, Step
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VipEndpoint:
-    """Under which address clients reach the load balancer; empty: not known yet."""
+    """Address at which clients reach the load balancer; empty: not known yet."""
 
     address: str = ""
     steps: tuple[Step, ...] = ()
@@ -79,11 +79,11 @@ def _without(case: Case, vip: str) -> VipEndpoint:
 
 
 def _free(case: Case, current: FloatingIp) -> Step:
-    """Take a floating IP off the VIP: deleted if it was made for it, else kept."""
+    """Detach a floating IP from the VIP; delete it if it was created for it."""
     is_made = identity.is_made_on(current, case.balancer, case.ref)
     if is_made and not case.desired.keeps_floating_ip:
-        return delete(shown(current), "it is not wanted any more", current)
-    return _attach(current, None, "it is not wanted any more")
+        return delete(shown(current), "it is no longer required", current)
+    return _attach(current, None, "it is no longer required")
 
 
 def _shared(case: Case, current: FloatingIp | None) -> VipEndpoint:
@@ -97,7 +97,7 @@ def _shared(case: Case, current: FloatingIp | None) -> VipEndpoint:
 
 
 def _at(case: Case, current: FloatingIp | None) -> VipEndpoint:
-    """Have the floating IP of this very address, and none before it is to be had."""
+    """Attach the floating IP of this address; the former one stays until it exists."""
     if current is not None and current.floating_ip_address == case.desired.address:
         return VipEndpoint(case.desired.address)
     existing = next(
@@ -113,7 +113,7 @@ def _at(case: Case, current: FloatingIp | None) -> VipEndpoint:
         endpoint = _create(case, is_attached=current is None)
         return dataclasses.replace(endpoint, address=now)
     if existing.port_id:
-        message = f"floating IP {case.desired.address} is not available: it is in use"
+        message = f"floating IP {case.desired.address}: not available: already in use"
         return VipEndpoint(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
     steps = () if current is None else (_free(case, current),)
     why = f"loadBalancerIP is {case.desired.address}"
@@ -121,7 +121,7 @@ def _at(case: Case, current: FloatingIp | None) -> VipEndpoint:
 
 
 def _any(case: Case) -> VipEndpoint:
-    """Have any floating IP; one that the Service had before comes first."""
+    """Attach any floating IP; one that the Service had before is preferred."""
     had = identity.hints_of(case.ref).addresses
     owned = [
         ip
@@ -130,7 +130,7 @@ def _any(case: Case) -> VipEndpoint:
     ]
     owned.sort(key=lambda ip: (ip.floating_ip_address not in had, ip.id))
     if owned:
-        why = "it was made for this Service"
+        why = "it was created for this Service"
         return VipEndpoint("", (_attach(owned[0], case.balancer.vip_port_id, why),))
     return _create(case, is_attached=True)
 

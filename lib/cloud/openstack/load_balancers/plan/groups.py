@@ -71,18 +71,18 @@ def remove(
     for port in environment.ports:
         if ids & set(port.security_groups):
             kept = [id_ for id_ in port.security_groups if id_ not in ids]
-            yield _set(port, kept, "the Service's group is not wanted there")
+            yield _set(port, kept, "the Service's group is not required there")
     for group in groups:
         action = Action(Kind.SECURITY_GROUP, group.id, observed=group)
         path = (f"security group {group.name}",)
-        yield actions.delete(path, "it is not wanted any more", action)
+        yield actions.delete(path, "it is no longer required", action)
 
 
 def desired_rules(desired: Desired, subnet: Subnet, provider: str) -> frozenset[Key]:
     """Return the rules: the load balancer's subnet may reach each nodePort.
 
-    ovn keeps the address of the client, so there the clients are let in; those of
-    another IP family than the subnet's never come by it, and Neutron refuses them.
+    ovn keeps the address of the client, so the rules allow the clients; those of
+    another IP family than the subnet's never use it, and Neutron refuses them.
     """
     is_six = subnet.ip_version == 6
     ethertype = "IPv6" if is_six else "IPv4"
@@ -179,7 +179,7 @@ def _ports(
 
 def _without(port: Port, group: SecurityGroup) -> Step:
     ids = [id_ for id_ in port.security_groups if id_ != group.id]
-    return _set(port, ids, f"{group.name} is not wanted there")
+    return _set(port, ids, f"{group.name} is not required there")
 
 
 def _set(port: Port, ids: list[str], why: str) -> Step:

@@ -1,4 +1,4 @@
-"""Compares the members of a pool with what is wanted: one request sets them all. Pure.
+"""Compares the members of a pool with the desired ones: one request sets all. Pure.
 
 Members are known by address and port.
 """
@@ -14,15 +14,15 @@ from lib.cloud.openstack.load_balancers.spec.desired import DesiredMember, Desir
 from lib.cloud.steps import Step
 
 SHOWN = 3
-"""So many members are named in a step's reason."""
+"""Members named in a step's reason, at most."""
 
 Key = tuple[str, int]
 """Address and port."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class There:
-    """A pool's members and monitor as they are.
+class PoolState:
+    """Observed members and monitor of a pool.
 
     is_full: the members show everything, not only name, address and port.
     """
@@ -35,7 +35,7 @@ class There:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """What is otherwise than wanted. moved: those in a wrong subnet.
+    """Differences from the desired members. moved: those in a wrong subnet.
 
     A member's subnet can't be changed: such a one is taken out, and comes back with
     the next batch.
@@ -52,7 +52,7 @@ class Difference:
         return bool(self.new or self.changed or self.gone or self.moved)
 
 
-def compare(context: Context, port: DesiredPort, state: There) -> Difference:
+def compare(context: Context, port: DesiredPort, state: PoolState) -> Difference:
     """Return which members are to be added, changed and removed."""
     observed, desired = _found(state), _wanted(context, port)
     both = observed.keys() & desired.keys()
@@ -80,7 +80,7 @@ def compare(context: Context, port: DesiredPort, state: There) -> Difference:
 def step(
     context: Context,
     port: DesiredPort,
-    state: There,
+    state: PoolState,
     difference: Difference,
     path: actions.Path,
     on_pool: Action,
@@ -111,7 +111,7 @@ def step(
     return actions.change(path, _why(difference), action)
 
 
-def _found(state: There) -> dict[Key, Member]:
+def _found(state: PoolState) -> dict[Key, Member]:
     return {(member.address, member.protocol_port): member for member in state.members}
 
 
@@ -123,7 +123,9 @@ def _wanted(context: Context, port: DesiredPort) -> dict[Key, DesiredMember]:
     }
 
 
-def _has_other_health_port(context: Context, port: DesiredPort, state: There) -> bool:
+def _has_other_health_port(
+    context: Context, port: DesiredPort, state: PoolState
+) -> bool:
     """Report whether members must be asked elsewhere now, by the monitor they have.
 
     Their own monitor ports are not known without a list of them; the monitor is

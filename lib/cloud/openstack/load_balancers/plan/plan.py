@@ -1,7 +1,7 @@
-"""What brings a Service's load balancer about: pure.
+"""Plan that creates and updates a Service's load balancer: pure.
 
 Rules: a plan ends where the next step needs an answer. Nothing is planned for a load
-balancer that Octavia is at. What is not ours is never touched.
+balancer that Octavia is changing. Objects that are not owned are never touched.
 """
 
 import dataclasses
@@ -40,16 +40,16 @@ from lib.cloud.openstack.load_balancers.spec.desired import Desired, Monitored, 
 from lib.cloud.steps import CommonReason, Problem, Step
 
 POLL_S = 2.0
-"""When a load balancer that Octavia is at is worth another look."""
+"""Interval at which a load balancer that Octavia is changing is read."""
 ERROR_POLL_S = 60.0
-"""When one in ERROR that we leave alone is looked at again."""
+"""Interval at which a load balancer in ERROR is read again."""
 
 
 def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> Plan:
     """See the protocol."""
     native = observed.native
     if not isinstance(native, Tree):
-        raise TypeError("the observation is of another room")
+        raise TypeError("the observation is of another provider package")
     desired = identity.desired_of(target)
     if desired is None or target.spec is None:
         whole = deletion.plan(target.ref, native, config)
@@ -92,9 +92,9 @@ def _wanted(case: Case) -> Plan:
         for balancer in observed.duplicates
         if balancer.provisioning_status in (ACTIVE, ERROR) and not observed.twins_in_s
     )
-    # One that Octavia is still at can't be deleted yet, and must not be forgotten.
+    # One that Octavia is changing cannot be deleted yet, and must not be forgotten.
     waits = planned.settled and bool(observed.duplicates)
-    # What goes from ERROR may end there again.
+    # The deletion of one in ERROR may end in ERROR again.
     fails = bool(spares) and any(
         balancer.provisioning_status == ERROR for balancer in observed.duplicates
     )
@@ -111,12 +111,12 @@ def _wanted(case: Case) -> Plan:
 
 
 def _moved(case: Case, planned: Plan) -> Plan:
-    """Take the Service off where it was before, now that it is served elsewhere.
+    """Remove the Service from its former load balancer: another one serves it now.
 
-    planned: the plan for where it is, in which nothing is left to be done.
+    planned: the plan for the current load balancer, which is complete.
     """
     if planned.results.ingress is None:
-        # Clients still go to the address that the Service shows.
+        # Clients still use the address in the Service's status.
         return dataclasses.replace(
             planned, problems=(*planned.problems, *report.stays(case.observed))
         )
@@ -138,7 +138,7 @@ def context_of(case: Case, owner: str, *, monitors: bool) -> Context:
 
 
 def context_on(case: Case) -> Context:
-    """Gather it for a load balancer that is there."""
+    """Build the context for an existing load balancer."""
     is_own = case.relation is Relation.OWNED
     owner = case.balancer.name if is_own else names.load_balancer(case.ref)
     monitors = _monitors(case.desired, case.balancer)
@@ -146,27 +146,29 @@ def context_on(case: Case) -> Context:
         case.balancer.vip_address,
         *(vip.ip_address for vip in case.balancer.additional_vips),
     ]
-    here = _let_in(case.desired, {6 if ":" in vip else 4 for vip in vips if vip})
+    here = _with_reachable_cidrs(
+        case.desired, {6 if ":" in vip else 4 for vip in vips if vip}
+    )
     return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
 
 
-def _let_in(desired: Desired, versions: Collection[int]) -> Desired:
-    """Leave out who can't come by any VIP there is: Octavia refuses such CIDRs.
+def _with_reachable_cidrs(desired: Desired, versions: Collection[int]) -> Desired:
+    """Drop CIDRs of an IP version without a VIP: Octavia refuses them.
 
-    versions: of the VIPs. If nobody else is let in, all stay, for none would mean
-    everybody.
+    versions: of the VIPs. If no other CIDR is left, all stay, because an empty list
+    would allow all clients.
     """
     fitting = [cidr for cidr in desired.cidrs if (6 if ":" in cidr else 4) in versions]
     return dataclasses.replace(desired, cidrs=tuple(fitting or desired.cidrs))
 
 
 def context_new(case: Case) -> Context:
-    """Gather it for a load balancer that has to be made."""
+    """Build the context for a load balancer that is to be created."""
     monitors = case.desired.monitored is not Monitored.NO
     owner = creation.name_of(case)
     has_second = creation.second_vip(case.desired, case.can, case.environment)
     families = case.desired.families if has_second else case.desired.families[:1]
-    here = _let_in(
+    here = _with_reachable_cidrs(
         case.desired, {6 if ip_family is IpFamily.IPV6 else 4 for ip_family in families}
     )
     return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
@@ -177,10 +179,10 @@ def _new(case: Case) -> Plan:
     if source.problem is not None:
         return Plan(problems=(source.problem,))
     context = context_new(case)
-    problems = creation.remarks(case)
+    problems = creation.diagnostics(case)
     if case.observed.identity.was_lost:
         message = (
-            "the Service's load balancer was deleted by somebody; it is made again"
+            "the Service's load balancer was deleted by another client; it is recreated"
         )
         problems = (*problems, Problem(CommonReason.DRIFT, message))
     problems = (*problems, *report.health(case.desired, context))
@@ -189,7 +191,7 @@ def _new(case: Case) -> Plan:
 
 
 def _not_active(case: Case) -> Plan:
-    """Wait for one in flux; one in ERROR is made again if it never was usable."""
+    """Wait for one that is changing; recreate one in ERROR that never was usable."""
     results = Results(annotations=report.annotations(case.balancer, case.relation))
     if case.balancer.provisioning_status != ERROR:
         return Plan(retry_after_s=POLL_S, object_id=case.balancer.id, results=results)
@@ -197,7 +199,7 @@ def _not_active(case: Case) -> Plan:
     detach = deletion.Detach(case.ref, former, adopts=False)
     is_own = deletion.is_deleted_whole(detach)
     hints = identity.hints_of(case.ref)
-    # A name in the status does not say which one was reached by it: then none goes.
+    # A name in the status does not show which address was used: delete none then.
     was_usable = hints.shows_name or bool(
         identity.addresses(case.balancer, case.environment.floating_ips)
         & set(hints.addresses)
@@ -206,13 +208,13 @@ def _not_active(case: Case) -> Plan:
     path = (f"load balancer {case.balancer.name}",)
     steps: tuple[Step, ...] = ()
     if is_own and not was_usable:
-        message += " and never was usable; it is deleted and made again"
+        message += " and never was usable; it is deleted and recreated"
         steps = (_delete(path, case.balancer, "it is in ERROR and never was usable"),)
     elif is_own and case.desired.on_error is OnError.RECREATE:
-        message += f"; it is deleted and made again, as {keys.ON_ERROR} says"
+        message += f"; it is deleted and recreated, by annotation {keys.ON_ERROR}"
         steps = (_delete(path, case.balancer, "it is in ERROR"),)
     elif is_own and case.desired.on_error is OnError.FAILOVER:
-        message += f"; it fails over, as {keys.ON_ERROR} says"
+        message += f"; it fails over, by annotation {keys.ON_ERROR}"
         action = Action(
             Kind.LOAD_BALANCER,
             case.balancer.id,
@@ -258,8 +260,8 @@ def _active(case: Case) -> Plan:
     steps = (*_tags(case.ref, context, place), *_switched_on(place))
     steps += (*tree.steps(place, context), *endpoint.steps)
     more, problems = _groups(case)
-    # Groups that are kept no more go first: only a look for drift sees them, and what
-    # waits for a gate ends it.
+    # Groups that are no longer managed are deleted first: only drift detection reads
+    # them, and a step that waits for a gate ends it.
     is_kept = case.config.manage_security_groups
     all_steps = (*steps, *more) if is_kept else (*more, *steps)
     if not endpoint.address and endpoint.problems:
@@ -293,10 +295,10 @@ def _is_fatal(problems: Iterable[Problem]) -> bool:
 def _unreached(
     endpoint: floating.VipEndpoint, observed: Tree, *, is_last: bool
 ) -> floating.VipEndpoint:
-    """Fail where nobody can reach the Service, so that it is tried again soon.
+    """Fail where the Service has no address, so that it is retried soon.
 
-    Others may give what it lacks any time: the owner a floating IP, for one. is_last:
-    all else holds; before that it is not said.
+    Another Service may provide it at any time: the owner attaches a floating IP.
+    is_last: all else is in sync; before that it is not reported.
     """
     fatal = [dataclasses.replace(each, is_fatal=True) for each in endpoint.problems]
     problems = (*fatal, *report.stays(observed)) if is_last else ()
@@ -314,7 +316,7 @@ def _monitors(desired: Desired, balancer: LoadBalancer) -> bool:
 
 
 def _tags(ref: Ref, context: Context, place: tree.TreePlace) -> tuple[Step, ...]:
-    """Add the reference's tag and, on an own load balancer, our mark."""
+    """Add the reference's tag and, on an owned load balancer, the ownership tag."""
     balancer = place.balancer
     is_own = place.relation is Relation.OWNED
     if not context.can.tags:
@@ -340,16 +342,16 @@ def _tags(ref: Ref, context: Context, place: tree.TreePlace) -> tuple[Step, ...]
         kept = (tag for tag in balancer.tags if tag and tag not in old)
         fields = {"tags": [*kept, *missing]}
         what = "tags"
-    why = "it does not say whose it is"
+    why = "it lacks the ownership tag"
     return (actions.change((*place.path, what), why, place.setting(fields)),)
 
 
 def _switched_on(place: tree.TreePlace) -> tuple[Step, ...]:
-    """Switch an own load balancer on again that somebody has switched off."""
+    """Enable an owned load balancer that another client has disabled."""
     balancer = place.balancer
     if balancer.admin_state_up or place.relation is not Relation.OWNED:
         return ()
-    why = "admin_state_up is False, wanted True"
+    why = "admin_state_up is False, desired True"
     action = place.setting(bodies.SWITCHED_ON)
     return (actions.change((*place.path, "switch"), why, action),)
 

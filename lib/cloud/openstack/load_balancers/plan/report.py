@@ -1,6 +1,6 @@
-"""What a Service is reported: problems, its status, and annotations with IDs.
+"""Report of a plan: problems, the Service's status, and annotations with IDs.
 
-Problems: what is refused, ignored, or can't be changed. Pure.
+Problems: requests that are refused, ignored, or immutable. Pure.
 
 Source of the texts that the reference has, too: kubernetes/cloud-provider-openstack
 pkg/openstack/loadbalancer.go.
@@ -24,7 +24,7 @@ _ALIASES = {"octavia": "amphora"}
 
 
 def may_share(case: Case) -> tuple[Problem, ...]:
-    """Return why the Service must not use another's load balancer."""
+    """Return why the Service must not use the load balancer of another owner."""
     if not case.can.tags:
         message = "a load balancer is shared only where Octavia has tags (API 2.5)"
         return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
@@ -46,20 +46,20 @@ def may_share(case: Case) -> tuple[Problem, ...]:
 
 
 def health(desired: Desired, context: Context) -> tuple[Problem, ...]:
-    """Warn where Nodes without a Pod would swallow traffic."""
+    """Warn where Nodes without a Pod would drop traffic."""
     asks = context.monitors and context.can.http_monitors
     if not desired.health_port or asks:
         return ()
     message = (
-        "externalTrafficPolicy is Local, but no monitor asks the healthCheckNodePort:"
-        " Nodes without a Pod drop traffic; set annotation"
-        f" {keys.ENABLE_MONITOR} to 'true'"
+        "externalTrafficPolicy is Local, but no health monitor probes"
+        " healthCheckNodePort: Nodes without a Pod drop traffic; set annotation"
+        f' {keys.ENABLE_MONITOR} to "true"'
     )
     return (Problem(Reason.NO_HEALTH_CHECK, message),)
 
 
 def unchangeable(case: Case) -> tuple[Problem, ...]:
-    """Return what was asked for since the load balancer was made, and can't be had."""
+    """Report fields that differ and are immutable after creation."""
     if case.relation is not Relation.OWNED:
         return ()
     place, can = case.desired.placement, case.can
@@ -90,14 +90,14 @@ def unchangeable(case: Case) -> tuple[Problem, ...]:
             ("loadBalancerIP", case.desired.address, case.balancer.vip_address)
         )
     differences = [
-        f"{name} is {is_ or 'none'}, wanted {desired}"
+        f"{name} is {is_ or 'none'}, desired {desired}"
         for name, desired, is_ in pairs
         if desired and desired != is_
     ]
     version = 6 if ":" in (case.balancer.vip_address or "") else 4
     if case.balancer.vip_address and str(case.desired.families[0]) != f"IPv{version}":
         differences.append(
-            f"the VIP is IPv{version}, wanted {case.desired.families[0]}"
+            f"the VIP is IPv{version}, desired {case.desired.families[0]}"
         )
     if len(case.desired.families) > 1 and not case.balancer.additional_vips:
         differences.append(f"there is no VIP of {case.desired.families[1]}")
@@ -117,7 +117,7 @@ def _provider(name: str | None) -> str:
 
 
 def ignored(case: Case) -> tuple[Problem, ...]:
-    """Return what of the wishes the provider, or Octavia's version, lacks."""
+    """Return requests that the provider, or Octavia's version, does not support."""
     return (
         *_ignored_ranges(case),
         *_ignored_zone(case),
@@ -127,7 +127,7 @@ def ignored(case: Case) -> tuple[Problem, ...]:
 
 
 def _ignored_ranges(case: Case) -> tuple[Problem, ...]:
-    """Report that source ranges don't count, where the user gave any."""
+    """Report that source ranges are ignored, where the Service has any."""
     enforced = case.config.lb_provider == "ovn" and case.config.manage_security_groups
     if case.can.cidrs or enforced or not case.desired.has_ranges:
         return ()
@@ -152,48 +152,48 @@ def _ignored_zone(case: Case) -> tuple[Problem, ...]:
 
 
 def _ignored_flavor(case: Case) -> tuple[Problem, ...]:
-    """Report that a flavor does not count; the reference passes over it silently."""
+    """Report that a flavor is ignored; the reference ignores it silently."""
     flavor_id = case.desired.placement.flavor_id
     if case.can.flavors or not flavor_id:
         return ()
     message = (
-        f"flavor-id {flavor_id} is ignored: it takes Octavia's API 2.6, and another"
-        " provider than ovn"
+        f"flavor-id {flavor_id}: not supported: requires Octavia API 2.6 and a"
+        " provider other than ovn; ignored"
     )
     return (Problem(CommonReason.UNSUPPORTED, message),)
 
 
 def _ignored_timeouts(case: Case) -> tuple[Problem, ...]:
-    """Report that timeouts do not count, where the user gave any: likewise."""
+    """Report that timeouts are ignored, where the Service has any: likewise."""
     if case.can.timeouts or case.desired.timeouts == Timeouts():
         return ()
     message = (
-        "the timeout annotations are ignored: they take Octavia's API 2.1, and another"
-        " provider than ovn"
+        "timeout annotations: not supported: require Octavia API 2.1 and a provider"
+        " other than ovn; ignored"
     )
     return (Problem(CommonReason.UNSUPPORTED, message),)
 
 
 def lost_vip(observed: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
-    """Report that nothing reaches the load balancer any more."""
+    """Report that the port of the VIP was deleted, so that no client reaches it."""
     if not observed.environment.vip_is_gone:
         return ()
     message = (
         f"port {balancer.vip_port_id} of load balancer {balancer.id} was deleted by"
-        " somebody, so nothing reaches it; delete the load balancer to have it made"
-        " again"
+        " another client, so it is unreachable; delete the load balancer to have it"
+        " recreated"
     )
     return (Problem(CommonReason.DRIFT, message),)
 
 
 def stays(observed: Tree) -> tuple[Problem, ...]:
-    """Return what stays as it is until the Service is served where it moved to."""
+    """Report objects on former load balancers that remain until the new one serves."""
     if not observed.former:
         return ()
     ids = ", ".join(sorted(former.load_balancer.id for former in observed.former))
     message = (
-        f"what is the Service's on load balancer {ids}, where it was before, stays"
-        " there as it is until it is served by the one that it names now"
+        f"objects of the Service on load balancer {ids}, its former one, remain there"
+        " until the load balancer that it names now serves it"
     )
     return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
 
@@ -203,8 +203,8 @@ def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, .
     if balancer.admin_state_up or relation is Relation.OWNED:
         return ()
     message = (
-        f"load balancer {balancer.id} is switched off (admin_state_up is false); it is"
-        " not the Service's own, so whose it is must switch it on"
+        f"load balancer {balancer.id} is disabled (admin_state_up is false); it is not"
+        " owned by the Service, so its owner must enable it"
     )
     return (Problem(CommonReason.DRIFT, message),)
 

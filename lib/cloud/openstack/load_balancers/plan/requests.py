@@ -38,9 +38,8 @@ _OPERATIONS = {Verb.CREATE: "create", Verb.CHANGE: "update", Verb.DELETE: "delet
 
 
 def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
-    """Report that something a request names is not there: Octavia has several ways."""
-    article = "an" if word.startswith("a") else "a"
-    message = f"{article} {word} that is asked for does not exist, or may not be used"
+    """Report that an object named by a request does not exist: in several wordings."""
+    message = f"a requested {word} does not exist, or may not be used"
     kind = errors.InvalidRequest
     return (
         client.Refusal(400, f"{word} {id_}", kind, message),
@@ -51,7 +50,7 @@ def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
 
 
 _CONFLICT = client.Refusal(
-    409, "", errors.InvalidRequest, "it is in conflict with something that is in use"
+    409, "", errors.InvalidRequest, "it conflicts with an object that is in use"
 )
 """Any other conflict: as long as nothing changes, it is refused again."""
 _NO_PORTS_LEFT = client.Refusal(
@@ -68,13 +67,21 @@ _BALANCER_REFUSALS = (
         "the project's load balancer quota is used up",
     ),
     client.Refusal(
-        409, "immutable", errors.Busy, "the load balancer is at another change"
+        409,
+        "immutable",
+        errors.Busy,
+        "the load balancer is immutable: another operation is in progress",
     ),
     client.Refusal(
-        409, "invalid state", errors.Busy, "the load balancer is at another change"
+        409,
+        "invalid state",
+        errors.Busy,
+        "the load balancer is immutable: another operation is in progress",
     ),
     *(
-        client.Refusal(409, text, errors.Busy, "there is one already, made meanwhile")
+        client.Refusal(
+            409, text, errors.Busy, "it exists already: another client created it"
+        )
         for text in ("already has a", "another listener", "another member")
     ),
     client.Refusal(
@@ -92,15 +99,18 @@ _NETWORK_REFUSALS = (
     _NO_PORTS_LEFT,
     _NO_ADDRESSES_LEFT,
     client.Refusal(
-        409, "already exists", errors.Busy, "there is one already, made meanwhile"
+        409,
+        "already exists",
+        errors.Busy,
+        "it exists already: another client created it",
     ),
     *(
         client.Refusal(
-            409, text, errors.InvalidRequest, "the address is in use already"
+            409, text, errors.InvalidRequest, "the address is already in use"
         )
         for text in ("already allocated", "already has a floating ip")
     ),
-    client.Refusal(412, "", errors.Busy, "it was changed meanwhile"),
+    client.Refusal(412, "", errors.Busy, "another client has changed it"),
     client.Refusal(
         404,
         "not reachable",
@@ -119,9 +129,9 @@ _NETWORK_REFUSALS = (
 
 
 _GROUP_GONE = client.Refusal(
-    404, "security group", errors.Busy, "a group of the port was deleted meanwhile"
+    404, "security group", errors.Busy, "another client has deleted a group of the port"
 )
-"""Several Services' groups are on one port; whoever deletes one takes it off first."""
+"""Several Services' groups are on one port; each is removed before its deletion."""
 _GROUP_USED = client.Refusal(
     409,
     "in use",
@@ -223,7 +233,7 @@ def _of_creation(fields: Body) -> tuple[client.Refusal, ...]:
     if port_id:
         more += _missing("port", str(port_id))
     which = f"the address {address}" if address else "the address or port"
-    message = f"{which} is in use already, or not available"
+    message = f"{which} is already in use or not available"
     return more + tuple(
         client.Refusal(409, text, errors.InvalidRequest, message)
         for text in ("already allocated", "already in use")

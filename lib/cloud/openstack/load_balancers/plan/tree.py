@@ -1,8 +1,8 @@
-"""Compares the wanted listeners, pools, members and monitors with those there: pure.
+"""Compares desired listeners, pools, members and monitors with observed ones: pure.
 
 Rules: listeners are known by protocol and port, members by address and port. Names of
-what is there are left alone. What needs an id that is not known yet comes with the next
-comparison. What is not ours is not touched.
+existing objects are not changed. Objects that need an unknown ID follow with the next
+comparison. Objects that are not owned are not changed.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go (which
 settings are compared).
@@ -37,7 +37,7 @@ from lib.cloud.steps import Problem, Step
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TreePlace:
-    """The load balancer that is looked at, and what it is to the Service.
+    """One load balancer, and its relation to the Service.
 
     adopts: see `identity.adopts`.
     """
@@ -56,8 +56,8 @@ class TreePlace:
     def owns(self, listener: Listener) -> bool:
         """Report whether a listener is this Service's.
 
-        Our mark decides; without any, where listeners are adopted, the tag that the
-        reference writes does, or on an own load balancer the lack of every tag.
+        The ownership tag decides; without any, where listeners are adopted, the tag
+        of the reference does, or on an owned load balancer the lack of every tag.
         """
         tags = identity.ownership_tags(listener.tags)
         if tags:
@@ -73,7 +73,7 @@ class TreePlace:
 
     @property
     def has_untagged(self) -> bool:
-        """Report whether one of the Service's listeners lacks our mark."""
+        """Report whether one of the Service's listeners lacks the ownership tag."""
         some = self.children.listeners
         return any(
             self.owns(listener) and not identity.ownership_tags(listener.tags)
@@ -105,7 +105,7 @@ class TreePlace:
 
 
 def conflicts(place: TreePlace, context: Context) -> tuple[Problem, ...]:
-    """Find wanted ports that somebody else's listener has."""
+    """Find desired ports that a listener of another owner has."""
     taken = {
         (protocols.transport(listener.protocol), listener.protocol_port)
         for listener in place.children.listeners
@@ -119,8 +119,8 @@ def conflicts(place: TreePlace, context: Context) -> tuple[Problem, ...]:
     if not conflicting:
         return ()
     message = (
-        f"load balancer {place.balancer.id} has listeners of others on ports"
-        f" {', '.join(conflicting)}"
+        f"load balancer {place.balancer.id}: ports {', '.join(conflicting)}: already in"
+        " use by listeners that the Service does not own"
     )
     return (Problem(Reason.PORT_CONFLICT, message, is_fatal=True),)
 
@@ -161,7 +161,7 @@ def removals(
 ) -> Iterator[Step]:
     """Delete listeners, each behind its pool; a pool takes members and monitor along.
 
-    In this order a death between the two leaves nothing that belongs to nobody.
+    In this order a crash between the two leaves no object without an owner.
     """
     for listener in listeners:
         path = (*place.path, _shown(listener))
@@ -190,7 +190,7 @@ def _changes(
     changed = _listener_changes(context, listener)
     if changed:
         action = _on_listener(place, listener, changed)
-        yield actions.change(path, _told(changed, listener), action)
+        yield actions.change(path, _described(changed, listener), action)
     yield from _pool(place, context, port, listener)
 
 
@@ -215,7 +215,7 @@ def _pool(
     pool = place.pool_of(listener)
     protocol = protocols.of_pool(context.desired, port)
     if pool is not None and pool.protocol != protocol:
-        why = f"its protocol is {pool.protocol}, wanted {protocol}"
+        why = f"its protocol is {pool.protocol}, desired {protocol}"
         yield _delete_pool(place, listener, pool, why)
         pool = None
     if pool is None:
@@ -226,8 +226,8 @@ def _pool(
     action = _on_pool(place, Kind.POOL, listener, pool)
     if changed:
         setting = dataclasses.replace(action, fields=changed)
-        yield actions.change(path, _told(changed, pool), setting)
-    state = members.There(
+        yield actions.change(path, _described(changed, pool), setting)
+    state = members.PoolState(
         pool.id,
         action.members,
         place.children.monitors.get(pool.healthmonitor_id or ""),
@@ -246,7 +246,7 @@ def _new_pool(
     name = names.child("pool", port.index, context.owner)
     fields = bodies.pool(context, port, name) | {"listener_id": listener.id}
     if context.tags and place.relation is Relation.SHARED:
-        # Once its listener is gone, nothing else tells whose it is.
+        # After the deletion of its listener only this tag shows the owner.
         fields["tags"] = [names.ownership_tag(place.ref)]
     action = Action(
         Kind.POOL,
@@ -274,7 +274,7 @@ def _on_pool(place: TreePlace, kind: Kind, listener: Listener, pool: Pool) -> Ac
 
 
 def _listener_changes(context: Context, listener: Listener) -> Body:
-    """Return the settings of a listener that are otherwise than wanted."""
+    """Return the settings of a listener that differ from the desired ones."""
     desired, can = context.desired, context.can
     changed: Body = {}
     if missing := [tag for tag in context.tags if tag not in listener.tags]:
@@ -326,18 +326,18 @@ def _monitor(
         )
         kind = bodies.monitor_type(context, port)
         if not context.monitors:
-            yield actions.delete(path, "none is wanted", action)
+            yield actions.delete(path, "no health monitor is desired", action)
             return
         if monitor.type == kind:
             changed = _monitor_changes(context, port, monitor)
             if changed:
                 action = dataclasses.replace(action, fields=changed)
-                yield actions.change(path, _told(changed, monitor), action)
+                yield actions.change(path, _described(changed, monitor), action)
             return
-        why = f"its type is {monitor.type}, wanted {kind}"
+        why = f"its type is {monitor.type}, desired {kind}"
         yield actions.delete(path, why, action)
     elif pool.healthmonitor_id or not context.monitors:
-        return  # one that was made since the monitors were listed, or none is wanted
+        return  # created since the monitors were listed, or none is desired
     name = names.child("monitor", port.index, context.owner)
     body = bodies.monitor(context, port, name) | {"pool_id": pool.id}
     action = dataclasses.replace(
@@ -374,7 +374,7 @@ def _new_listener(place: TreePlace, context: Context, port: DesiredPort) -> Step
 
 
 def _spare_pool(place: TreePlace, context: Context, port: DesiredPort) -> Pool | None:
-    """Find the pool that a listener of ours had which somebody has deleted."""
+    """Find the pool of an owned listener that another client has deleted."""
     name = names.child("pool", port.index, context.owner)
     protocol = protocols.of_pool(context.desired, port)
     return next(
@@ -400,10 +400,10 @@ def _shown(listener: Listener) -> str:
     return f"listener {listener.name or listener.id}"
 
 
-def _told(changed: Body, observed: Listener | Pool | Monitor) -> str:
-    """Return what is, and what is wanted."""
+def _described(changed: Body, observed: Listener | Pool | Monitor) -> str:
+    """Describe observed and desired values."""
     return "; ".join(
-        f"{key} is {_plain(getattr(observed, key))}, wanted {_plain(value)}"
+        f"{key} is {_plain(getattr(observed, key))}, desired {_plain(value)}"
         for key, value in changed.items()
     )
 

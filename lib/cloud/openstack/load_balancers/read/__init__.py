@@ -1,1 +1,1 @@
-"""What there is in the cloud: lists, what is kept of them, and whose it is."""
+"""Reads of the cloud: lists, their cache, and the ownership of what they hold."""

@@ -1,4 +1,4 @@
-"""Reads listeners, pools, monitors and members of load balancers, few calls for many.
+"""Reads listeners, pools, monitors and members of many load balancers by few calls.
 
 What was read is kept by load balancer, and used again as long as its `updated_at`
 says that nothing under it has changed, and we have changed nothing ourselves. That has
@@ -6,7 +6,7 @@ a resolution of one second, so what was read right after the last change is used
 few seconds only.
 
 After we have set members, only members are read again: listeners, pools and monitors
-are those of before, for one read. What others changed meanwhile is in the next one.
+are cached for one read. Changes by other clients appear in the next one.
 """
 
 import dataclasses
@@ -38,12 +38,13 @@ from lib.cloud.support import expiring, parallel
 
 CROWD = 100
 TIMES = 5
-"""A project with more load balancers, and so many times ours, is mostly of others."""
+"""A project with more load balancers than CROWD, and than TIMES those to be read, is
+mostly used by others."""
 PER_LIST = 50
 """Load balancers of the project for each that is read by itself, at least: lists of
 1,000 are fewer calls for more."""
 FEW = 20
-"""So many are read by themselves in any such project."""
+"""Load balancers read one by one in any such project, at least."""
 STILL_S = 2.0
 """Seconds that `updated_at` must have stood still before a read is kept for long."""
 FRESH_S = 10.0
@@ -130,7 +131,7 @@ class ChildrenReader:
         return children_by_id | trees
 
     def forget(self, present: Iterable[str]) -> None:
-        """Drop what is kept of load balancers that are no more."""
+        """Drop what is cached of load balancers that no longer exist."""
         ids = set(present)
         with self._lock:
             self._listed = len(ids)
@@ -172,7 +173,7 @@ class ChildrenReader:
     def _keep(
         self, id_: str, noted: _Kept, kept: _Kept, read: Seen[Children] | Unknown
     ) -> None:
-        """Keep what was read, unless it was changed meanwhile."""
+        """Cache the read value, unless it was changed in the meantime."""
         with self._lock:
             if isinstance(read, Seen) and self._kept.get(id_) is noted:
                 self._kept[id_] = dataclasses.replace(kept, children=read.value)
@@ -325,8 +326,8 @@ def depths(
 ) -> Mapping[str, Depth]:
     """Return the load balancers whose children matter, and how much of them.
 
-    Those that Octavia is at will have others soon, and those that go need none, but
-    where only our part of them goes.
+    Those that Octavia is changing will have others soon; those that are deleted need
+    none, except where only the Service's own part is deleted.
     """
     needed: dict[str, Depth] = {}
     for target in targets:
@@ -365,8 +366,8 @@ def _needs(
 def needs_members(desired: Desired) -> bool:
     """Report whether monitor ports or subnets count, which only lists of members show.
 
-    What the configuration says of subnets is compared by deep looks alone: it changes
-    seldom, and for all Services at once.
+    Subnets of the configuration are compared by deep drift detection alone: they change
+    seldom, and for all Services together.
     """
     asks = desired.health_port > 0 and desired.monitored is not Monitored.NO
     return asks or desired.placement.names_member_subnet

@@ -1,9 +1,9 @@
-"""Which load balancer is a Service's: pure.
+"""Ownership: which load balancer belongs to a Service: pure.
 
-Rules: our mark decides. What carries none is adopted only if it has the Service's name
-and the Service itself points at it: by its load-balancer-id annotation, or by the
-address in its status. A name alone proves nothing, for clusters of one name share
-projects; an annotation alone proves nothing, for every user writes annotations.
+Rules: the ownership tag decides. A load balancer without one is adopted only if it has
+the Service's name and the Service refers to it: by its load-balancer-id annotation, or
+by the address in its status. A name alone proves nothing, because clusters of one name
+share projects; an annotation alone proves nothing, because users write annotations.
 """
 
 import dataclasses
@@ -42,19 +42,19 @@ def desired_of(target: Target) -> Desired | None:
 
 
 def ownership_tags_of(balancer: LoadBalancer) -> frozenset[str]:
-    """Return the marks in tags, or in the description where Octavia has no tags."""
+    """Return the ownership tags: of the description where Octavia has no tags."""
     return ownership_tags(balancer.tags) | ownership_tags_in(balancer.description)
 
 
 def ownership_tags(tags: Iterable[str]) -> frozenset[str]:
-    """Return all marks among tags, of any cluster."""
+    """Return all ownership tags among tags, of any cluster."""
     return frozenset(
         [tag for tag in tags if tag.startswith(names.OWNERSHIP_TAG_PREFIX)]
     )
 
 
 def ownership_tags_in(text: str | None) -> frozenset[str]:
-    """Return the mark at the end of a description."""
+    """Return the ownership tag at the end of a description."""
     return frozenset(names.TAG_IN_DESCRIPTION.findall(text or ""))
 
 
@@ -76,7 +76,7 @@ def missing_keys(
     is_deleting: reports whether an ID or a Service's UID was observed being deleted.
 
     Raises:
-        CloudError: it can't be told whether the load balancer exists.
+        CloudError: it is unknown whether the load balancer exists.
     """
     hints, ids = hints_of(ref), ids_of(ref)
     keys: list[Hashable] = []
@@ -131,9 +131,9 @@ def was_ours(floating_ip: FloatingIp, ref: Ref) -> bool:
 def is_made_on(floating_ip: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
     """Report whether a floating IP on this VIP was made for the Service.
 
-    balancer: the Service's own. The reference's description alone tells no clusters
-    apart. It holds the cluster's name of the day: the reference renames load balancers
-    when that changes, and leaves floating IPs as they are.
+    balancer: the Service's own. The reference's description alone does not distinguish
+    clusters. It holds the cluster's name at that time: the reference renames load
+    balancers when that changes, and leaves floating IPs as they are.
     """
     if is_ours(floating_ip, ref):
         return True
@@ -148,7 +148,7 @@ def is_made_on(floating_ip: FloatingIp, balancer: LoadBalancer, ref: Ref) -> boo
 
 
 def _has_former(floating_ip: FloatingIp, ref: Ref) -> bool:
-    """Report whether it was marked for the Service under another cluster ID."""
+    """Report whether it has the Service's ownership tag of another cluster ID."""
     return any(
         names.is_former(tag, ref) for tag in ownership_tags_in(floating_ip.description)
     )
@@ -239,7 +239,7 @@ def identify(
     beside = (main.load_balancer, *main.duplicates)
     known = {balancer.id for balancer in beside if balancer is not None}
     user, own_tag = names_of(ref).user, names_of(ref).ownership_tag
-    # Beside an own one there may be others with its mark that were never left.
+    # Beside an owned one there may be others with its tag that were never left.
     is_shared = main.relation is Relation.SHARED
     former = tuple(
         balancer
@@ -310,11 +310,11 @@ def adopts(
     relation: Relation,
     floating_ips: Collection[FloatingIp],
 ) -> bool:
-    """Report whether listeners without a mark may have been made for the Service.
+    """Report whether listeners without an ownership tag may belong to the Service.
 
     The reference's tag is a name, which Services of several clusters may share. On a
-    load balancer of others it counts only if the Service's status says that it was
-    served there, and only until our own tag is set, which comes after the marks.
+    shared load balancer it is respected only if the Service's status shows that it was
+    served there, and only until our own tag is set, after those of the listeners.
     """
     if relation is Relation.OWNED:
         return True
@@ -355,8 +355,8 @@ def _of_tagged(
     problem = None
     if given_id and given_id != first.id:
         message = (
-            f"the Service's own load balancer is {first.id}; the one that it names,"
-            f" {given_id}, is not used"
+            f"the Service owns load balancer {first.id}; load balancer {given_id},"
+            " which it names, is ignored"
         )
         problem = Problem(Reason.NOT_OWNED, message)
     unused = (
@@ -385,8 +385,8 @@ def _of_given(
                 by_address, was_lost=by_address.load_balancer is None
             )
         message = (
-            f"there is no load balancer {hints.given_id}, which the Service names;"
-            " remove the annotation to have one made"
+            f"load balancer {hints.given_id}, which the Service names: not found;"
+            " remove the annotation to have one created"
         )
         problem = Problem(Reason.MISSING, message, is_fatal=True)
         return Identity(going=going, problem=problem)

@@ -1,4 +1,4 @@
-"""What is read of load balancers and of what surrounds them: one call each."""
+"""Lists and single reads of load balancers and related objects: one call each."""
 
 from lib.cloud.openstack.http.client import Service
 from lib.cloud.openstack.http.listings import Listing, Single
@@ -8,9 +8,9 @@ PAGE = 1000
 """Source: Octavia configuration, [api_settings] pagination_max_limit, usual."""
 NEUTRON_PAGE = 5000
 FILTERED = 100
-"""So many ids fit in one URL of 8 KiB."""
+"""IDs that fit in one URL of 8 KiB."""
 NAMED = 25
-"""So many names of security groups fit in one URL of 8 KiB."""
+"""Names of security groups that fit in one URL of 8 KiB."""
 
 BALANCER = Service.LOAD_BALANCER
 NETWORK = Service.NETWORK

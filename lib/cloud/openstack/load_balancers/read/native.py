@@ -27,7 +27,7 @@ class Vip(msgspec.Struct, frozen=True):
 class LoadBalancer(msgspec.Struct, frozen=True):
     """A load balancer. created_at, updated_at: UTC, without a zone.
 
-    admin_state_up, as of all below it: false when somebody has switched it off.
+    admin_state_up, as of all below it: false when another client has disabled it.
     """
 
     id: str
@@ -112,7 +112,7 @@ class Monitor(msgspec.Struct, frozen=True):
 class Member(msgspec.Struct, frozen=True, gc=False):
     """A member; of it the status tree shows only name, address and port.
 
-    There may be hundreds of thousands: nothing is here that nobody reads.
+    There may be hundreds of thousands: it has no field that is not read.
     """
 
     name: str | None = ""

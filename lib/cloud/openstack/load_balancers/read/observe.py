@@ -1,4 +1,4 @@
-"""Observes load balancers for many Services at once."""
+"""Observes load balancers for many Services together."""
 
 import dataclasses
 from collections.abc import Collection, Hashable, Mapping
@@ -212,7 +212,7 @@ class OctaviaObserver:
         """Return the identity with the seconds until its absences are confirmed.
 
         Raises:
-            CloudError: it can't be told whether the load balancer exists.
+            CloudError: it is unknown whether the load balancer exists.
         """
         if observed.going:
             self._absences.note_deleting(ref.uid)
@@ -282,7 +282,7 @@ class OctaviaObserver:
             if desired is None:
                 environment = plan_environment.of_deletion(batch, groups)
             elif observed.load_balancer is not None and own is None:
-                # Nothing is planned while Octavia is at it, or failed.
+                # Nothing is planned while Octavia is changing it, or failed.
                 environment = Environment(batch.floating_ips, groups)
             else:
                 environment = plan_environment.of_desired(
@@ -307,7 +307,7 @@ class OctaviaObserver:
 
 
 def is_anything_there(ref: Ref, observed: Identity, environment: Environment) -> bool:
-    """Report whether something of ours is left for this Service."""
+    """Report whether an owned object of this Service still exists."""
     return bool(
         observed.load_balancer
         or observed.going

@@ -1,4 +1,4 @@
-"""What there is in the cloud for one Service: the provider's value inside Observed."""
+"""Observed objects of one Service: the provider's value inside Observed."""
 
 import dataclasses
 import enum
@@ -40,7 +40,7 @@ class Features:
 
 
 class Relation(enum.Enum):
-    """What the load balancer is to the Service."""
+    """Relation of a load balancer to the Service."""
 
     NONE = "none"
     """There is none yet."""
@@ -67,12 +67,12 @@ class Children:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Identity:
-    """Which load balancer is meant, and what stands beside it.
+    """Ownership: the load balancer of a Service, and others of its name or tag.
 
     going: ours, and being deleted. duplicates: of ours, younger, never used.
     namesakes: others that have the name ours would have. problem: why none can be
-    used, or what is odd. was_lost: ours has been deleted by somebody. former: those
-    that the Service was on before it moved, with something of it left there.
+    used, or a warning. was_lost: another client deleted the owned one. former: those
+    that the Service was on before it moved, with objects that remain there.
     absent_in_s, twins_in_s: seconds until it is confirmed that what the Service leads
     to does not exist, and that the duplicates are not in use; see `absence`.
     """
@@ -106,8 +106,8 @@ class FloatingSource:
     """Where a new floating IP may come from.
 
     network_id: empty: there is no external network. subnet_ids: to be tried in this
-    order; empty: any. problem: why the wanted subnets can't be used. misfit: what of
-    the floating IP that is there is otherwise than wanted.
+    order; empty: any. problem: why the desired subnets cannot be used. misfit: how the
+    existing floating IP differs from the desired one.
     """
 
     network_id: str = ""
@@ -118,7 +118,7 @@ class FloatingSource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Environment:
-    """What a plan has to know beside the load balancer; read only where it matters.
+    """Environment of a load balancer, as far as its plan requires it.
 
     floating_ips: all of the project. groups: our security groups, by id; all but the
     first were made twice. ports: those that carry one, and where security groups are
@@ -126,7 +126,7 @@ class Environment:
     node_subnet_id: of the first member's address. member_subnet: where the members
     are, for security group rules. second_subnet_id: for the VIP of the second family.
     problems: what could not be found.
-    vip_is_gone: the port of the VIP was deleted by somebody; only read at depth FULL.
+    vip_is_gone: another client has deleted the port of the VIP; read at depth FULL.
     """
 
     floating_ips: tuple[FloatingIp, ...] = ()

@@ -1,7 +1,7 @@
-"""Lists what carries a cluster's ownership tag, and what merely resembles it.
+"""Lists objects with a cluster's ownership tag, and objects that merely resemble them.
 
-Rules: a tag alone proves ownership. Names and descriptions of the reference tell for
-which Service something was created, and never whose it is.
+Rules: a tag alone proves ownership. Names and descriptions of the reference show for
+which Service an object was created, never its owner.
 """
 
 import dataclasses
@@ -139,7 +139,7 @@ def _note(balancer: native.LoadBalancer) -> str:
 def _use(
     balancer: native.LoadBalancer, cluster_id: str, uid: str, service: _Service
 ) -> Owned:
-    """Describe what a Service has on a load balancer of others.
+    """Describe the objects of a Service on a shared load balancer.
 
     Tags have no time: the last change of the load balancer came not before them.
     """
@@ -271,7 +271,7 @@ def _on_ports(ports: Collection[str]) -> str:
 
 
 def _service(description: str | None, name: str = "") -> _Service:
-    """Return the Service that a description tells, else the one that a name tells."""
+    """Return the Service in a description, else the one in a name."""
     text = names.without_ownership_tag(description or "")
     if match_ := _DESCRIBED.fullmatch(text):
         parts = match_.groupdict()

@@ -1,4 +1,4 @@
-"""Reads what surrounds a load balancer, as far as its plan needs it.
+"""Reads the environment of a load balancer, as far as its plan requires it.
 
 Lists that several targets need are read once per observation.
 """
@@ -18,11 +18,12 @@ from lib.cloud.openstack.load_balancers.read.observed import (
     FloatingSource,
     Identity,
 )
-from lib.cloud.openstack.load_balancers.spec import annotations, subnets
+from lib.cloud.openstack.load_balancers.spec import subnets
 from lib.cloud.openstack.load_balancers.spec.desired import Desired, Floating
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Problem
 from lib.cloud.support import expiring
+from lib.process import config
 
 _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 
@@ -34,13 +35,13 @@ MANY_GROUPS = 3
 TLS_TIMEOUT_S = 10.0
 """Of reading one TLS container: other Services of the batch wait for it."""
 TLS_PAUSE_S = 60.0
-"""A key manager that did not answer is not asked again before."""
+"""Interval before a key manager that did not answer is called again."""
 KEPT_S = 60.0
-"""Many Services that come one after the other need some things from the same place."""
+"""Many Services in succession need the same IDs."""
 
 
 class Kept:
-    """Where floating IPs come from, and where Nodes are: kept for a minute.
+    """Cache of floating networks and Node subnets, for one minute.
 
     Only what was found; what is missing may come any time. `unavailable` has the error
     of a service that did not answer lately. Thread-safe.
@@ -79,7 +80,7 @@ class Batch:
     _readable: dict[str, bool] = dataclasses.field(default_factory=dict)
 
     def ports(self, filters: client.Query) -> tuple[native.Port, ...]:
-        """List ports, once for all who ask the same."""
+        """List ports, once for all callers with equal filters."""
         if () in self._ports:
             return self._ports[()]
         if filters not in self._ports:
@@ -89,7 +90,7 @@ class Batch:
         return self._ports[filters]
 
     def subnets(self, filters: client.Query) -> tuple[native.Subnet, ...]:
-        """List subnets, once for all who ask the same."""
+        """List subnets, once for all callers with equal filters."""
         if filters not in self._subnets:
             self._subnets[filters] = lists.SUBNETS.visible(
                 self.api, self.deadline, filters
@@ -108,7 +109,7 @@ class Batch:
         """Report whether a TLS container is readable; ask once.
 
         Raises:
-            CloudError: it can't be told; no Service waits for long to learn that.
+            CloudError: it is unknown; no Service waits long for that.
         """
         if tls_ref not in self._readable:
             if error := self.kept.unavailable.get(lists.KEYS):
@@ -255,7 +256,7 @@ def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
 def _no_node_subnet(desired: Desired) -> Problem:
     address = desired.anchor or "of any Node"
     message = (
-        f"no subnet is configured, and no port of a server has the address {address};"
+        f"subnet-id: not set, and no port of a server has the address {address};"
         " set subnet-id or network-id, by annotation or in [LoadBalancer]"
     )
     return Problem(OctaviaReason.SUBNET, message, is_fatal=True)
@@ -271,7 +272,7 @@ def _many_node_subnets(desired: Desired, subnet_ids: Sequence[str]) -> Problem:
 
 
 def _missing_subnets(batch: Batch, desired: Desired) -> tuple[Problem, ...]:
-    """Look for the subnets that were named, before anything is made in them."""
+    """Check that the named subnets exist, before objects are created in them."""
     place = desired.placement
     named = {"member-subnet-id": place.member_subnet_id}
     if not place.port_id:
@@ -279,7 +280,7 @@ def _missing_subnets(batch: Batch, desired: Desired) -> tuple[Problem, ...]:
     return tuple(
         Problem(
             OctaviaReason.SUBNET,
-            f"{name} is {id_}, but there is no such subnet that we may use",
+            f"{name}: subnet {id_}: not found, or not accessible",
             is_fatal=True,
         )
         for name, id_ in {
@@ -316,7 +317,7 @@ def _second_subnet(
 def _tls(
     batch: Batch, desired: Desired, children: Children | None
 ) -> tuple[Problem, ...]:
-    """Look at a TLS container unless all listeners have it already."""
+    """Check a TLS container unless all listeners use it already."""
     ref = desired.tls_ref
     if not ref or batch.config.container_store != "barbican":
         return ()
@@ -326,8 +327,8 @@ def _tls(
     if batch.is_readable(ref):
         return ()
     message = (
-        f"the TLS container {annotations.shown(ref)} can't be read with the"
-        " credentials in use"
+        f"TLS container {config.quoted(ref)}: cannot be read with the credentials of"
+        " cloud.conf"
     )
     return (Problem(OctaviaReason.TLS, message, is_fatal=True),)
 
@@ -362,7 +363,7 @@ def _misfit(batch: Batch, desired: Desired, port_id: str) -> str:
         return ""
     if floating.network_id and floating.network_id != floating_ip.floating_network_id:
         return (
-            f"floating-network-id is {floating_ip.floating_network_id}, wanted"
+            f"floating-network-id is {floating_ip.floating_network_id}, desired"
             f" {floating.network_id}"
         )
     if not (floating.subnet_id or floating.subnet or floating.tags):
@@ -372,8 +373,7 @@ def _misfit(batch: Batch, desired: Desired, port_id: str) -> str:
         if subnet.cidr and address in ipaddress.ip_network(subnet.cidr):
             return ""
     named = floating.subnet_id or (
-        f"{annotations.shown(floating.subnet)} with tags"
-        f" {annotations.shown(floating.tags)}"
+        f"{config.quoted(floating.subnet)} with tags" f" {config.quoted(floating.tags)}"
     )
     return f"floating IP {address} is in no floating subnet {named}"
 
@@ -427,8 +427,8 @@ def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSo
         return FloatingSource(network_id)
     message = (
         f"no subnet of floating network {network_id} has a name like"
-        f" {annotations.shown(floating.subnet)} and tags like"
-        f" {annotations.shown(floating.tags)}"
+        f" {config.quoted(floating.subnet)} and tags like"
+        f" {config.quoted(floating.tags)}"
     )
     problem = Problem(OctaviaReason.SUBNET, message, is_fatal=True)
     return FloatingSource(network_id, problem=problem)

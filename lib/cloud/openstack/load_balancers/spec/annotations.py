@@ -1,4 +1,4 @@
-"""The annotations of a Service, and how single values are read and judged.
+"""The annotations of a Service, and the validation of their values.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go; Deckhouse,
 cloud-provider-openstack, "load balancer annotations".
@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 
 from lib.cloud.load_balancers import Reason
 from lib.cloud.steps import Problem, ProblemReason
+from lib.process import config
 
 _UPSTREAM = "loadbalancer.openstack.org/"
 _DECKHOUSE = "loadbalancer.openstack.deckhouse.io/"
@@ -50,14 +51,14 @@ NODE_SELECTOR = f"{_UPSTREAM}node-selector"
 DECKHOUSE_ID = f"{_DECKHOUSE}load-balancer-id"
 DECKHOUSE_ADDRESS = f"{_DECKHOUSE}load-balancer-address"
 MEMBER_CIDR = f"{_UPSTREAM}member-cidr"
-"""Ours: which of a Node's addresses its members have."""
+"""Our own: CIDRs of the Node addresses that members use."""
 ON_ERROR = f"{_UPSTREAM}on-error"
-"""Ours: report, failover or recreate."""
+"""Our own: report, failover or recreate."""
 OWNED_ID = f"{_OURS}load-balancer-id"
-"""Ours, written only: the load balancer that is this Service's own."""
+"""Our own, written only: the load balancer that the Service owns."""
 
 WRITTEN = frozenset({LOAD_BALANCER_ADDRESS, OWNED_ID})
-"""Written only; what users put there is overwritten."""
+"""Written only; values of users are overwritten."""
 READ = frozenset(
     value
     for name, value in list(globals().items())
@@ -67,8 +68,6 @@ READ = frozenset(
 
 MOST_NAMED = 3
 """Wrong parts of one value that are reported."""
-LONGEST_SHOWN = 100
-"""Characters of a value that a message repeats."""
 LONGEST_VALUE = 4096
 LONGEST_RANGES = 32768
 """Characters of a value; of source ranges. Kubernetes allows 256 KiB."""
@@ -79,7 +78,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class AnnotationReader:
-    """Reads values, and gathers what is wrong with them."""
+    """Reads values, and collects their problems."""
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
         self._annotations = annotations
@@ -87,7 +86,7 @@ class AnnotationReader:
         self.problems: list[Problem] = []
 
     def has(self, key: str) -> bool:
-        """Report whether the annotation is there, empty or not."""
+        """Report whether the annotation exists, empty or not."""
         return key in self._annotations
 
     def text(self, key: str, default: str = "") -> str:
@@ -133,16 +132,16 @@ class AnnotationReader:
         return value
 
     def where(self, key: str) -> str:
-        """Return where a value comes from: settings are called as annotations are."""
+        """Return the field of a value: settings have the names of annotations."""
         if self.has(key):
             return f"annotation {key}"
-        return f"{key.rpartition('/')[2]} in cloud.conf"
+        return f"[LoadBalancer] {key.rpartition('/')[2]}"
 
     def wrong(self, key: str, value: str, allowed: str, used: str) -> None:
-        """Report a value in whose place the default is used."""
+        """Report an invalid value that is replaced by the default."""
         message = (
-            f"annotation {key} is {shown(value)}; allowed is {allowed};"
-            f" {used!r} is used"
+            f"{config.FieldProblem(f'annotation {key}', value, allowed)};"
+            f' using the default "{used}"'
         )
         self.problems.append(Problem(Reason.INVALID_ANNOTATION, message))
 
@@ -153,16 +152,9 @@ class AnnotationReader:
         allowed: str,
         reason: ProblemReason = Reason.INVALID_ANNOTATION,
     ) -> None:
-        """Report a value that nothing can take the place of."""
-        message = f"{self.where(key)} is {shown(value)}; allowed is {allowed}"
+        """Report an invalid value for which there is no default."""
+        message = str(config.FieldProblem(self.where(key), value, allowed))
         self.problems.append(Problem(reason, message, is_fatal=True))
-
-
-def shown(value: str) -> str:
-    """Return a value for a message: quoted, without control characters, and short."""
-    if len(value) <= LONGEST_SHOWN:
-        return repr(value)
-    return f"{value[:LONGEST_SHOWN]!r}... ({len(value)} characters)"
 
 
 def is_uuid(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which Nodes receive traffic, and at which of their addresses: pure.
+"""Nodes that receive traffic, and the addresses they receive it at: pure.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (nodeAddressForLB, filterNodes).
@@ -25,10 +25,10 @@ from lib.cloud.steps import Problem
 _KINDS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
 _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 NAMED = 5
-"""So many Nodes are named in one problem."""
+"""Nodes named in one problem, at most."""
 
 MOST_KEPT = 1024
-"""Different wishes whose choice is kept; most Services wish the same."""
+"""Different requests for which the choice is cached; most Services share one."""
 MOST_ADDRESSED = 8
 """Combinations of family and member-cidr for which Nodes' addresses are kept."""
 MOST_KEPT_MEMBERS = 2_000_000
@@ -40,7 +40,7 @@ Nodes = tuple[Node, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MemberRequest:
-    """What a Service asks of the Nodes: labels, a family, and addresses in cidrs."""
+    """Request of a Service for members: Node labels, IP family, and CIDRs."""
 
     selector: tuple[tuple[str, str], ...]
     family: IpFamily
@@ -82,7 +82,7 @@ def addressed(nodes: Nodes, family: IpFamily, cidrs: Cidrs) -> tuple[Addressed, 
 
 
 def choose(nodes: Nodes, request: MemberRequest) -> Chosen:
-    """Choose the Nodes that fit a wish."""
+    """Choose the Nodes that match a request."""
     return _chosen(
         addressed(nodes, request.family, request.cidrs), dict(request.selector)
     )
@@ -117,10 +117,10 @@ def _server_id(node: Node) -> str:
 
 
 class Chooser:
-    """Chooses once for all Services that wish the same of the same Nodes.
+    """Chooses once for all Services with equal requests and the same Nodes.
 
-    Gives the very choice of before when other Nodes come to an equal one, so that it
-    stays cheap to hold and to compare. Safe to use from several threads.
+    Returns the previous object when other Nodes lead to an equal choice, so that it
+    is cheap to keep and to compare. Safe to use from several threads.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class Chooser:
         self._addressed: dict[tuple[IpFamily, Cidrs], tuple[Addressed, ...]] = {}
 
     def __call__(self, nodes: Nodes, request: MemberRequest) -> Chosen:
-        """Choose the Nodes that fit a wish."""
+        """Choose the Nodes that match a request."""
         known, chosen = self._kept
         if known is not nodes:
             self._before, chosen = chosen, {}
@@ -160,7 +160,7 @@ def select(
     config: settings.LoadBalancer,
     choose: Choose,
 ) -> Chosen:
-    """Choose the Nodes as the Service asks for it; one without an address is told."""
+    """Choose the Nodes that the Service requests; report those without an address."""
     selector = _selector(reader, config)
     family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
     request = MemberRequest(tuple(selector.items()), family, _cidrs(reader, config))
@@ -209,7 +209,9 @@ def _selector(
     for pair in filter(None, (part.strip() for part in text.split(","))):
         key, _, value = pair.partition("=")
         if not key:
-            reader.fatal(keys.NODE_SELECTOR, text, "key=value or key, and commas")
+            reader.fatal(
+                keys.NODE_SELECTOR, text, "key=value or key, separated by commas"
+            )
             break
         selector[key] = value
     return selector
@@ -239,5 +241,5 @@ def _without_address(names: Sequence[str], family: IpFamily, cidrs: Cidrs) -> Pr
     shown = ", ".join(names[:NAMED])
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     within = f" within {', '.join(map(str, cidrs))}" if cidrs else ""
-    message = f"no {family} address{within} on {shown}{more}: left out"
+    message = f"no {family} address{within} on {shown}{more}: ignored"
     return Problem(Reason.NO_ADDRESS, message)

@@ -1,4 +1,4 @@
-"""What a Service asks of Octavia, parsed: the provider's value inside a Spec."""
+"""Desired state of a Service in Octavia: the provider's value inside a Spec."""
 
 import dataclasses
 import enum
@@ -16,7 +16,7 @@ class Proxy(enum.StrEnum):
 
 
 class OnError(enum.StrEnum):
-    """What to do about a load balancer that was usable and turned ERROR."""
+    """Reaction to a load balancer that was usable and is in ERROR now."""
 
     REPORT = "report"
     FAILOVER = "failover"
@@ -29,7 +29,7 @@ class Monitored(enum.Enum):
     YES = "yes"
     NO = "no"
     LOCAL = "local"
-    """Nobody said it, but the traffic policy Local needs them: where we made it."""
+    """Not set, but required by the traffic policy Local: on created load balancers."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ class Floating:
 class Placement:
     """Where the address of a new load balancer lives; port_id replaces the others.
 
-    member_subnet_id: empty: not said. names_member_subnet: the Service itself says it.
-    Where neither network nor subnet is said, the subnet of the first Node's address
-    counts, for members too.
+    member_subnet_id: empty: not set. names_member_subnet: the Service itself sets it.
+    Where neither network nor subnet is set, the subnet of the first Node's address
+    is used, for members too.
     """
 
     port_id: str = ""
@@ -104,13 +104,13 @@ class Placement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Desired:
-    """All that one Service wants.
+    """Desired state of one Service.
 
-    anchor: the address of a Node whose subnet counts where none is said; of the first
-    member, if there is one. anchor_server: the ID of that Node's server; empty: not
+    anchor: the address of a Node (the first member, if any), of which the subnet is
+    used where none is set. anchor_server: the ID of that Node's server; empty: not
     known. families: the first one is the VIP's; a second one asks
     for an additional VIP. given_id: the load balancer to use. address: loadBalancerIP,
-    empty: any. cidrs: who may connect, normalised; has_ranges: the user named them.
+    empty: any. cidrs: the allowed clients, normalised; has_ranges: the user set them.
     health_port: of the traffic policy Local, else 0. algorithm: lb-method.
     """
 
@@ -143,12 +143,12 @@ class Desired:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hints:
-    """What a Ref knows beside the Service's name.
+    """References of a Ref beside the Service's name.
 
     given_id: the id in the annotations. owned_id: of the load balancer that we have
     once owned for this Service, by our own annotation. addresses: in the status.
     keeps_floating_ip: keep-floatingip, however wrong the rest may be. shows_name: the
-    status shows a name that tells no address. shown_ips: the IP addresses in the
+    status shows a name without an address. shown_ips: the IP addresses in the
     status; only we write them, while a hostname there may be a user's annotation.
     names: of the Service's objects; None: not computed yet.
     """

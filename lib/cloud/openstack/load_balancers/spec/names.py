@@ -1,7 +1,7 @@
-"""Names, descriptions, tags and marks: what the reference writes, and our own mark.
+"""Names, descriptions and tags of the reference, and our own ownership tag.
 
-Rules: every text is cut to 255 bytes. A mark says whose a thing is: cluster id and
-Service UID. It stands beside the reference's tags and does not begin as they do, for
+Rules: every text is cut to 255 bytes. The ownership tag names the owner: cluster ID and
+Service UID. It is set beside the reference's tags and has another prefix, because
 the reference counts those.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go,
@@ -19,9 +19,9 @@ SERVICE_PREFIX = "kube_service_"
 OWNERSHIP_TAG_PREFIX = "mooring:"
 USER_PREFIX = "mooring-user:"
 MADE = "mooring-made"
-"""Tag of what we made; what was adopted carries the mark only."""
+"""Tag of created load balancers; adopted ones have the ownership tag only."""
 TAG_IN_DESCRIPTION = re.compile(r" \((mooring:[^)]*)\)$")
-"""The mark at the end of a description."""
+"""Ownership tag at the end of a description."""
 FLOATING_IP_PREFIX = "Floating IP for Kubernetes external service "
 
 
@@ -56,7 +56,7 @@ def load_balancer(ref: Ref) -> str:
 
 
 def distinct(ref: Ref) -> str:
-    """Return the name of ours when somebody else's load balancer has the usual one."""
+    """Return the name to use when another owner's load balancer has the usual one."""
     return _with_tail(load_balancer(ref), f"_{ref.uid[:8]}")
 
 
@@ -87,7 +87,7 @@ def description(ref: Ref) -> str:
 
 
 def with_ownership_tag(text: str, ref: Ref) -> str:
-    """Put the mark behind a description: what has no tags at its creation is marked so.
+    """Append the ownership tag to a description, for objects created without tags.
 
     Texts of the reference stay as they are in front of it.
     """
@@ -123,7 +123,7 @@ def security_group_description(ref: Ref) -> str:
 
 
 def ownership_tag(ref: Ref) -> str:
-    """Return the tag that says whose a thing is."""
+    """Return the tag that names the owner of an object."""
     return f"{OWNERSHIP_TAG_PREFIX}{ref.cluster.id}:{ref.uid}"
 
 
@@ -161,12 +161,12 @@ def renewed(tags: Iterable[str], own: Iterable[str]) -> list[str]:
 
 
 def without_ownership_tag(text: str) -> str:
-    """Return a description without the mark at its end."""
+    """Return a description without the ownership tag at its end."""
     return TAG_IN_DESCRIPTION.sub("", text)
 
 
 def uid_of(tags: Iterable[str], cluster_id: str) -> str:
-    """Find the Service UID in the mark of this cluster; empty without one."""
+    """Find the Service UID in the ownership tag of this cluster; empty without one."""
     return next(iter(_uids(OWNERSHIP_TAG_PREFIX, tags, cluster_id)), "")
 
 

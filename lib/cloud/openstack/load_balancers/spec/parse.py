@@ -1,8 +1,8 @@
-"""From a Service's facts and cloud.conf to what is wanted: pure.
+"""Parses a Service's facts and cloud.conf into the desired state: pure.
 
-Where several places say the same, the order of the reference holds: annotation, class,
-configuration for networks and subnets; class, annotation, configuration for floating
-ones.
+Where several places set the same, the order of the reference applies: annotation,
+class, configuration for networks and subnets; class, annotation, configuration for
+floating ones.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
 """
@@ -37,6 +37,7 @@ from lib.cloud.openstack.load_balancers.spec.desired import (
 )
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, Problem
+from lib.process import config as config_problems
 
 ALGORITHMS = settings.LB_METHODS
 OVN_ALGORITHM = "SOURCE_IP_PORT"
@@ -55,7 +56,7 @@ EVERYWHERE = {IpFamily.IPV4: "0.0.0.0/0", IpFamily.IPV6: "::/0"}
 
 
 def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
-    """Return how to find what there is; never fails."""
+    """Return the references to existing objects; never fails."""
     annotations = facts.annotations
     suffix = f".{config.ingress_hostname_suffix}"
     addresses = [
@@ -140,7 +141,7 @@ def is_ip(text: str) -> bool:
 def _of_service(facts: Facts) -> list[Problem]:
     problems: list[Problem] = []
     if not facts.ports:
-        message = "spec.ports is empty; at least one port is needed"
+        message = "spec.ports: not set: must be at least one port"
         problems.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
     if not facts.nodes:
         message = "there are no available Nodes for the load balancer"
@@ -177,19 +178,22 @@ def _algorithm(reader: AnnotationReader, config: settings.LoadBalancer) -> str:
     method = reader.text(keys.METHOD) or config.lb_method
     if config.lb_provider == "ovn" and method != OVN_ALGORITHM:
         message = (
-            f"lb-method is {keys.shown(method)}; provider ovn allows only"
-            f" {OVN_ALGORITHM}"
+            f"{reader.where(keys.METHOD)}: unsupported value"
+            f" {config_problems.quoted(method)}: must be {OVN_ALGORITHM} with provider"
+            " ovn"
         )
         reader.problems.append(
             Problem(CommonReason.UNSUPPORTED, message, is_fatal=True)
         )
     if method in ALGORITHMS:
         return method
+    field = reader.where(keys.METHOD)
+    allowed = f"one of {', '.join(ALGORITHMS)}"
+    problem_text = config_problems.FieldProblem(field, method, allowed)
     used = config.lb_method if config.lb_method in ALGORITHMS else ALGORITHMS[0]
     message = (
-        f"Error updating LB method for LoadBalancer: {reader.where(keys.METHOD)} is"
-        f" {keys.shown(method)}; allowed is one of {', '.join(ALGORITHMS)};"
-        f" {used!r} is used"
+        f"Error updating LB method for LoadBalancer: {problem_text};"
+        f' using the default "{used}"'
     )
     event = "LoadBalancerLbMethodUnknown"
     problem = Problem(Reason.INVALID_ANNOTATION, message, event=event)
@@ -198,7 +202,7 @@ def _algorithm(reader: AnnotationReader, config: settings.LoadBalancer) -> str:
 
 
 def _cidrs(facts: Facts, reader: AnnotationReader) -> tuple[tuple[str, ...], bool]:
-    """Return who may connect, and whether the user said it; spec beats annotation."""
+    """Return the allowed clients, and whether the user set them; spec comes first."""
     text = reader.text(keys.SOURCE_RANGES).strip()
     ranges = facts.source_ranges or tuple(
         part.strip() for part in text.split(",") if part.strip()
@@ -225,9 +229,8 @@ def _bad_range(facts: Facts, reader: AnnotationReader, value: str) -> None:
     if not facts.source_ranges:
         reader.fatal(keys.SOURCE_RANGES, value, f"{allowed}, separated by commas")
         return
-    message = (
-        f"spec.loadBalancerSourceRanges holds {keys.shown(value)}; allowed are"
-        f" {allowed}"
+    message = str(
+        config_problems.FieldProblem("spec.loadBalancerSourceRanges", value, allowed)
     )
     reader.problems.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
 
@@ -242,7 +245,9 @@ def _protocols(
     forwards_for = reader.boolean(keys.FORWARDED_FOR, False)
     if proxy and forwards_for:
         value = reader.text(keys.FORWARDED_FOR)
-        reader.fatal(keys.FORWARDED_FOR, value, f"false beside {keys.PROXY_PROTOCOL}")
+        reader.fatal(
+            keys.FORWARDED_FOR, value, f"false together with {keys.PROXY_PROTOCOL}"
+        )
     tls_ref = reader.text(keys.TLS_REF, config.default_tls_container_ref)
     if (
         tls_ref
@@ -255,8 +260,8 @@ def _protocols(
     if others and (proxy or forwards_for or tls_ref):
         named = ", ".join(f"{port.port}/{port.protocol}" for port in others)
         message = (
-            "proxy protocol, X-Forwarded-For and TLS are only for TCP; they do not"
-            f" count for {named}"
+            "proxy protocol, X-Forwarded-For and TLS: not supported for"
+            f" {named}: require TCP; ignored"
         )
         reader.problems.append(Problem(CommonReason.UNSUPPORTED, message))
     return proxy, forwards_for, tls_ref
@@ -267,10 +272,10 @@ def _address(facts: Facts, reader: AnnotationReader) -> str:
     if deckhouse and not is_ip(deckhouse):
         reader.fatal(keys.DECKHOUSE_ADDRESS, deckhouse, "an IP address")
     elif not deckhouse and facts.load_balancer_ip and not is_ip(facts.load_balancer_ip):
-        message = (
-            f"spec.loadBalancerIP is {keys.shown(facts.load_balancer_ip)}; allowed is"
-            " an IP address"
+        problem = config_problems.FieldProblem(
+            "spec.loadBalancerIP", facts.load_balancer_ip, "an IP address"
         )
+        message = str(problem)
         reader.problems.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
     return deckhouse or facts.load_balancer_ip
 

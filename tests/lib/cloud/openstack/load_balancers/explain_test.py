@@ -273,11 +273,11 @@ def test_what_octavia_is_at_is_waited_for() -> None:
     driven = served(settings.LoadBalancer())
     driven.balancer["provisioning_status"] = "PENDING_UPDATE"
     assert explained(driven).waits_for == (
-        f"load balancer {NAME} ({driven.balancer['id']}), at which Octavia is:"
+        f"load balancer {NAME} ({driven.balancer['id']}): provisioning_status is"
         " PENDING_UPDATE"
     )
     driven.balancer["provisioning_status"] = "ERROR"
-    assert explained(driven).waits_for.endswith("which is in status ERROR")
+    assert explained(driven).waits_for.endswith("provisioning_status is ERROR")
     driven.balancer["provisioning_status"] = "PENDING_DELETE"
     assert "PENDING_DELETE" in explained(driven, gone=True).waits_for
 
@@ -288,7 +288,7 @@ def test_a_shared_one_is_told_as_such() -> None:
     second = driver.Driver(first.ground, facts)
     second.annotate({keys.LOAD_BALANCER_ID: str(first.balancer["id"])})
     explanation = explained(second)
-    assert "the Service only has listeners on it" in explanation.load_balancer
+    assert "the Service only owns listeners on it" in explanation.load_balancer
     assert not any(
         "listener_0" in each and "(TCP 80)" in each for each in lines(explanation)
     )

@@ -284,7 +284,7 @@ def test_a_group_of_others_that_goes_meanwhile_is_no_failure() -> None:
     assert isinstance(plan, Plan)
     (step, *_) = (step for step in plan.steps if step.path[0].startswith("port "))
     first.settle(gone=True)
-    with pytest.raises(errors.Busy, match="group of the port was deleted meanwhile"):
+    with pytest.raises(errors.Busy, match="has deleted a group of the port"):
         second.balancers.apply(step)
     second.settle(gone=True)
     assert first.cloud.neutron.groups == {}
@@ -370,7 +370,7 @@ def test_no_subnet_is_taken_for_granted() -> None:
         assert driven.settle() == []
         (problem,) = driven.problems
         assert (problem.reason, problem.is_fatal) == (OctaviaReason.SUBNET, True)
-        assert f"{key.rpartition('/')[2]} is {unknown_id}" in problem.message
+        assert f"{key.rpartition('/')[2]}: subnet {unknown_id}" in problem.message
         driven.annotate({key: None})
     assert driven.settle() != []
 
@@ -472,7 +472,7 @@ def test_another_provider_is_said_once_a_load_balancer_is_there(
     assert later.settle() == []
     messages = [problem.message for problem in later.problems]
     assert len(messages) == is_said
-    assert all("lb-provider is amphora, wanted f5" in event for event in messages)
+    assert all("lb-provider is amphora, desired f5" in event for event in messages)
 
 
 def test_the_subnet_of_the_nodes_is_that_of_their_own_server() -> None:

@@ -552,7 +552,7 @@ def test_of_two_with_our_mark_the_one_in_use_stays() -> None:
     was = driven.balancer["id"]
     steps = driven.settle()
     assert len(steps) == 1
-    assert "made twice" in steps[0]
+    assert "created twice" in steps[0]
     assert driven.balancer["id"] == was
     driven.cloud.clock.sleep(10)
     driven.cloud.octavia.advance()

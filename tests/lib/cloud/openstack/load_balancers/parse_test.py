@@ -49,7 +49,7 @@ def desired_of(facts: Facts, config: Config | None = None) -> Desired:
 
 # name of the key, value, what is allowed, what is used ("" : fatal)
 BAD = [
-    ("INTERNAL", "yes", "one of true, false", "'false'"),
+    ("INTERNAL", "yes", "one of true, false", "false"),
     ("SOURCE_RANGES", "10.0.0.0/8,anywhere", "CIDRs such as 10.0.0.0/24", ""),
     ("SOURCE_RANGES", "10.0.0.1", "CIDRs such as 10.0.0.0/24", ""),
     ("CLASS", "none", '[LoadBalancerClass "..."]: gold, silver', ""),
@@ -60,28 +60,28 @@ BAD = [
     ("FLOATING_NETWORK_ID", "public", "a UUID", ""),
     ("FLOATING_SUBNET_ID", "public", "a UUID", ""),
     ("FLOATING_SUBNET", "~(", "a regular expression behind ~", ""),
-    ("KEEP_FLOATING_IP", "1", "one of true, false", "'false'"),
+    ("KEEP_FLOATING_IP", "1", "one of true, false", "false"),
     ("LOAD_BALANCER_ID", "mine", "a UUID", ""),
     ("DECKHOUSE_ID", "mine", "a UUID", ""),
     ("DECKHOUSE_ADDRESS", "10.0.0", "an IP address", ""),
-    ("HOSTNAME", "No_Name", "a DNS name in lower case", "'the address'"),
-    ("PROXY_PROTOCOL", "v3", "one of true, v1, v2, false", "'false'"),
-    ("FORWARDED_FOR", "on", "one of true, false", "'false'"),
+    ("HOSTNAME", "No_Name", "a DNS name in lower case", "the address"),
+    ("PROXY_PROTOCOL", "v3", "one of true, v1, v2, false", "false"),
+    ("FORWARDED_FOR", "on", "one of true, false", "false"),
     ("TLS_REF", "certificate", "containers/<uuid> or secrets/<uuid>", ""),
-    ("CONNECTION_LIMIT", "-2", "a whole number from -1 to", "'-1'"),
-    ("CONNECTION_LIMIT", "1.5", "a whole number from -1 to", "'-1'"),
-    ("TIMEOUT_CLIENT_DATA", "5s", "a whole number from 0 to 2073600000", "'50000'"),
-    ("TIMEOUT_MEMBER_CONNECT", "-1", "a whole number from 0 to", "'5000'"),
-    ("TIMEOUT_MEMBER_DATA", "9999999999", "a whole number from 0 to", "'50000'"),
-    ("TIMEOUT_TCP_INSPECT", "", "a whole number from 0 to", "'0'"),
-    ("ENABLE_MONITOR", "yes", "one of true, false", "'false'"),
-    ("MONITOR_DELAY", "x", "a whole number from 0 to", "'5'"),
-    ("MONITOR_TIMEOUT", "x", "a whole number from 0 to", "'3'"),
-    ("MONITOR_RETRIES", "0", "a whole number from 1 to 10", "'1'"),
-    ("MONITOR_RETRIES_DOWN", "11", "a whole number from 1 to 10", "'3'"),
+    ("CONNECTION_LIMIT", "-2", "a whole number from -1 to", "-1"),
+    ("CONNECTION_LIMIT", "1.5", "a whole number from -1 to", "-1"),
+    ("TIMEOUT_CLIENT_DATA", "5s", "a whole number from 0 to 2073600000", "50000"),
+    ("TIMEOUT_MEMBER_CONNECT", "-1", "a whole number from 0 to", "5000"),
+    ("TIMEOUT_MEMBER_DATA", "9999999999", "a whole number from 0 to", "50000"),
+    ("TIMEOUT_TCP_INSPECT", "", "a whole number from 0 to", "0"),
+    ("ENABLE_MONITOR", "yes", "one of true, false", "false"),
+    ("MONITOR_DELAY", "x", "a whole number from 0 to", "5"),
+    ("MONITOR_TIMEOUT", "x", "a whole number from 0 to", "3"),
+    ("MONITOR_RETRIES", "0", "a whole number from 1 to 10", "1"),
+    ("MONITOR_RETRIES_DOWN", "11", "a whole number from 1 to 10", "3"),
     ("NODE_SELECTOR", "=x", "key=value or key", ""),
     ("MEMBER_CIDR", "10.0.0", "CIDRs, separated by commas", ""),
-    ("ON_ERROR", "panic", "one of report, failover, recreate", "'report'"),
+    ("ON_ERROR", "panic", "one of report, failover, recreate", "report"),
 ]
 ANYTHING_GOES = {
     keys.FLOATING_SUBNET_TAGS,
@@ -103,9 +103,10 @@ def test_a_bad_value_is_named_with_what_is_allowed(
     assert len(problems) == 1, problems
     assert isinstance(spec, Problems) == (used == "")
     message = problems[0].message
-    assert message.startswith(f"annotation {getattr(keys, name)} is ")
+    assert message.startswith(f"annotation {getattr(keys, name)}: ")
     assert allowed in message
-    assert f"{used} is used" in message if used else "is used" not in message
+    default = f'; using the default "{used}"'
+    assert message.endswith(default) if used else "using" not in message
 
 
 def test_every_annotation_has_a_bad_value_or_takes_any() -> None:
@@ -116,13 +117,22 @@ def test_every_annotation_has_a_bad_value_or_takes_any() -> None:
 @pytest.mark.parametrize(
     ("config", "named"),
     [
-        (Config(lb_method="BEST"), "lb-method in cloud.conf is 'BEST'"),
+        (
+            Config(lb_method="BEST"),
+            '[LoadBalancer] lb-method: unsupported value "BEST"',
+        ),
         (
             Config(default_tls_container_ref="x"),
-            "default-tls-container-ref in cloud.conf is 'x'",
+            '[LoadBalancer] default-tls-container-ref: invalid value "x"',
         ),
-        (Config(node_selector="=x"), "node-selector in cloud.conf is '=x'"),
-        (Config(floating_subnet="~("), "floating-subnet in cloud.conf is '~('"),
+        (
+            Config(node_selector="=x"),
+            '[LoadBalancer] node-selector: invalid value "=x"',
+        ),
+        (
+            Config(floating_subnet="~("),
+            '[LoadBalancer] floating-subnet: invalid value "~("',
+        ),
     ],
 )
 def test_a_bad_value_of_the_configuration_is_not_called_an_annotation(
@@ -356,7 +366,7 @@ def test_members_are_the_first_internal_else_external_addresses() -> None:
     assert result == {"both": "10.0.0.1", "outside": "192.0.2.2", "two": "10.9.0.1"}
     problems = parse.parse(facts, Config()).problems
     assert [problem.reason for problem in problems] == [Reason.NO_ADDRESS]
-    assert "no IPv4 address on six: left out" in problems[0].message
+    assert "no IPv4 address on six: ignored" in problems[0].message
     facts = dataclasses.replace(annotated(MEMBER_CIDR="10.0.0.0/16"), nodes=nodes)
     result = {member.name: member.address for member in desired_of(facts).members}
     assert result == {"both": "10.0.0.1", "two": "10.0.0.5"}
@@ -490,7 +500,7 @@ def test_a_hostile_pattern_costs_little(name: str) -> None:
     spec = parse.parse(annotated(FLOATING_SUBNET=pattern), Config())
     if isinstance(spec, Problems):
         (problem,) = spec.problems
-        assert problem.message.startswith(f"annotation {keys.FLOATING_SUBNET} is ")
+        assert problem.message.startswith(f"annotation {keys.FLOATING_SUBNET}: ")
         assert len(problem.message) < 1000
     else:
         for subnet in ("public-v4", "a" * 255):

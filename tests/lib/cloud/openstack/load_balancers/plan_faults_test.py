@@ -437,7 +437,7 @@ def test_a_vip_port_that_was_deleted_is_reported() -> None:
     driven.depth = Depth.FULL
     driven.one_pass()
     assert [problem.reason for problem in driven.problems] == [CommonReason.DRIFT]
-    assert "was deleted by somebody" in driven.problems[0].message
+    assert "was deleted by another client" in driven.problems[0].message
 
 
 def test_a_header_that_was_taken_away_by_hand_comes_back() -> None:
@@ -489,8 +489,8 @@ def test_what_was_read_right_after_a_change_is_not_kept_for_long() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        (keys.NETWORK_ID, driver.UID, "a network that is asked for does not exist"),
-        (keys.PORT_ID, driver.UID, "a port that is asked for does not exist"),
+        (keys.NETWORK_ID, driver.UID, "a requested network does not exist"),
+        (keys.PORT_ID, driver.UID, "a requested port does not exist"),
     ],
 )
 def test_what_octavia_does_not_know_is_said_in_words(
@@ -578,7 +578,7 @@ def test_an_address_that_is_taken_is_no_conflict_of_a_moment() -> None:
     assert isinstance(plan, Plan)
     with pytest.raises(errors.InvalidRequest) as raised:
         driven.balancers.apply(plan.steps[0])
-    assert "the address 10.0.0.1 is in use already" in raised.value.summary
+    assert "the address 10.0.0.1 is already in use" in raised.value.summary
 
 
 LACKING = [

@@ -72,7 +72,7 @@ def test_one_of_others_is_left_as_it_is_and_it_is_said() -> None:
     owner.balancer["admin_state_up"] = False
     assert second.settle() == []
     assert [problem.reason for problem in second.problems] == [CommonReason.DRIFT]
-    assert f"{owned} is switched off" in second.problems[0].message
+    assert f"{owned} is disabled" in second.problems[0].message
     owner.settle()
     second.settle()
     assert list(second.problems) == []

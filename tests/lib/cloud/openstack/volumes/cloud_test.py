@@ -274,12 +274,12 @@ def test_a_clone_and_its_neighbours_are_told_to_the_scheduler(
         (
             {"parameters": {"type": "gold"}},
             errors.InvalidRequest,
-            "parameter type is 'gold'; want one of fast, slow",
+            'parameter type: unsupported value "gold": must be one of fast, slow',
         ),
         (
             {"parameters": {"availability": "moon"}},
             errors.InvalidRequest,
-            "zone is 'moon'; want one of nova",
+            'zone: unsupported value "moon": must be one of nova',
         ),
         ({"source": NOBODY}, errors.NotFound, f"{NOBODY}: the source volume is absent"),
     ],
@@ -509,7 +509,9 @@ def test_retype_is_one_call_and_none_when_it_is_so_already(
     assert len(stand_in.calls) == before
     volumes.retype(volume, VolumeChange("slow"))
     assert calls(stand_in, before) == [f"POST volumes/{volume.id}/action"]
-    with pytest.raises(errors.InvalidRequest, match="is 'gold'; want one of fast, sl"):
+    with pytest.raises(
+        errors.InvalidRequest, match='value "gold": must be one of fast, sl'
+    ):
         volumes.retype(volume, VolumeChange("gold"))
 
 
@@ -520,7 +522,9 @@ def test_a_volume_to_be_shared_needs_a_type_that_allows_it(
     cinder.specs["slow"] = {"multiattach": "<is> True"}
     for chosen in ({"type": "fast"}, {"type": "id-of-fast"}, {}):
         desired = spec(volumes, is_shared=True, parameters=chosen)
-        with pytest.raises(errors.InvalidRequest, match="is 'fast'; want a type whose"):
+        with pytest.raises(
+            errors.InvalidRequest, match='value "fast": must be a type that'
+        ):
             volumes.create(desired)
     assert "POST volumes" not in calls(stand_in, 0)
     volume = volumes.create(spec(volumes, is_shared=True, parameters={"type": "slow"}))
@@ -560,7 +564,9 @@ def test_capacity_is_what_the_quotas_leave(  # - a table's columns
 def test_capacity_of_an_unknown_type_is_refused(
     volumes: cloud.OpenStackVolumes,
 ) -> None:
-    with pytest.raises(errors.InvalidRequest, match="type is 'gold'; want one of fast"):
+    with pytest.raises(
+        errors.InvalidRequest, match='value "gold": must be one of fast'
+    ):
         volumes.capacity("gold", ())
 
 
@@ -780,7 +786,9 @@ def test_a_zone_of_the_topology_is_never_an_invalid_argument(
     volumes: cloud.OpenStackVolumes, parts: Json, kind: type[errors.CloudError]
 ) -> None:
     """The scheduler can choose another; the author of a StorageClass can't wait."""
-    with pytest.raises(kind, match="zone is 'moon'; want one of nova"):
+    with pytest.raises(
+        kind, match='zone: unsupported value "moon": must be one of nova'
+    ):
         volumes.create(spec(volumes, **parts))
 
 
