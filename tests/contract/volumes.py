@@ -293,7 +293,7 @@ class Contract:
         assert raised.value.resource == NOBODY
 
     def test_a_shared_volume_is_attached_twice(self, ground: Ground) -> None:
-        with pytest.raises(errors.InvalidRequest, match="type is"):
+        with pytest.raises(errors.InvalidRequest, match="type: invalid value"):
             ground.volumes.create(
                 spec(ground, is_shared=True, parameters={"type": ground.types()[0]})
             )

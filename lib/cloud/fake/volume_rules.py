@@ -16,6 +16,7 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
 )
+from lib.process import config
 
 GIB = 2**30
 
@@ -120,7 +121,8 @@ class Rules:
         if used_bytes + spec.size_bytes > self.quota_bytes:
             raise errors.QuotaExceeded("no space is left", operation="create volume")
         if spec.is_shared and spec.type not in self.shareable:
-            text = f"type is {spec.type!r}, which one instance at a time can have"
+            allowed = "a type whose volumes several instances can have"
+            text = str(config.FieldProblem("type", spec.type, allowed))
             raise errors.InvalidRequest(text, operation="create volume")
         if spec.source is not None and spec.source not in existing_ids:
             raise errors.NotFound(
