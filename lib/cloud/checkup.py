@@ -25,8 +25,8 @@ class ServiceEndpoint:
     """One service of the cloud.
 
     kind: its type, as users know it. needed: nothing works without it. url: empty when
-    the cloud does not offer it. version: what it says to speak. odd: what is odd about
-    that; empty if nothing is. error: why it could not be reached.
+    the cloud does not offer it. version: the version it reports. odd: warning
+    about that; empty: none. error: why it could not be reached.
     """
 
     kind: str

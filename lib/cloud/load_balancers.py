@@ -1,7 +1,7 @@
 """The vocabulary of load balancers: what a Service asks for, and what a cloud answers.
 
 Rules: frozen values only, no I/O. A provider's own settings and trees travel in fields
-named `native`, which only the room that made them looks into. One order of calls holds:
+named `native`, which only the package that made them reads. One order of calls holds:
 `refer` and `parse` facts, `observe` targets, `plan` one, `apply` its steps one by one
 with `gates` between them.
 """
@@ -43,10 +43,10 @@ class IpMode(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cluster:
-    """Whose load balancers these are.
+    """Cluster that owns load balancers.
 
-    id: unique in the world; part of every mark. name: --cluster-name, part of names,
-    and often the same in many clusters.
+    id: unique in the world; part of every ownership tag. name: --cluster-name, part of
+    names, and often the same in many clusters.
     """
 
     id: str
@@ -263,7 +263,7 @@ class Owned:
 
     kind: in the cloud's words. uid: of the Service that it was created for. created:
     UTC; of a USE the last change of the load balancer; None: not reported. service:
-    that Service's key as far as the resource tells it. ref: what a plan without the
+    that Service's key as far as the resource shows it. ref: what a plan without the
     Service needs; None: there can be none. handles: IDs and addresses by which a
     Service or another resource refers to it. is_free: an ADDRESS that leads nowhere.
     note: what is special about it, as a clause.

@@ -55,7 +55,7 @@ class Instance:
     addresses: in the order in which a Node shows them; may be empty while the
     network is being set up. addresses_known: False when they could not be read though
     the instance was; addresses is empty then. instance_type: None when the cloud no
-    longer knows it; type_problem says why then, as a clause.
+    longer knows it; type_problem is the reason then, as a clause.
     zone, region: empty when the cloud has none; already fit to be label values.
     labels: further Node labels of this cloud, key to value.
     """

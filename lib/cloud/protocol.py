@@ -34,7 +34,7 @@ class Instances(Protocol):
     def look(
         self, refs: Collection[model.InstanceRef]
     ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
-        """Read these one by one, now, several at once; one entry each.
+        """Read these one by one, now, several in parallel; one entry each.
 
         For a few refs of many, which must hold provider ids: one call each, and none
         for all the others. Addresses are not read (addresses_known is False), and the

@@ -28,9 +28,9 @@ class ProviderIdError(ValueError):
 class ProviderId:
     """One provider id, taken apart.
 
-    cloud: the scheme; any other than the three above is of a foreign cloud. region:
+    cloud: the scheme; any other than the three above is of another provider. region:
     empty when the id names none. id: of the instance inside its cloud (DVP: its name);
-    for a foreign cloud all that follows the scheme, may be empty there.
+    for another provider all that follows the scheme, may be empty there.
     """
 
     cloud: str

@@ -95,15 +95,15 @@ class Volume:
 
     native_phase: the cloud's own word, for messages only. zones: the zones of Nodes
     that reach it, as Nodes are labelled; empty: every zone; None: the volume does not
-    tell, what was asked for at its creation holds. type: the cloud's name for its kind
-    of storage. source: what it was cloned from. cluster:
-    the cluster whose mark it carries, None without any mark. is_shareable: may be
-    attached to several instances at once. was_ready: False only when it FAILED and
-    certainly was never fit for use, so that nothing can be lost with it.
+    show it, the zones requested at its creation apply. type: the cloud's name for its
+    kind of storage. source: what it was cloned from. cluster: the cluster in its
+    ownership metadata, None without any. is_shareable: may be attached to several
+    instances at the same time. was_ready: False only when it FAILED and certainly was
+    never fit for use, so that nothing can be lost with it.
     is_unplaceable: it FAILED because its place can't hold it. is_in_full: attachments
     contains those that are not finished. created_at:
-    UTC. message: why it FAILED, fit to be shown. native: what its provider room wants
-    to find again when the volume is handed back to it; nobody else looks inside.
+    UTC. message: why it FAILED, fit to be shown. native: the provider package's own
+    value, which only that package reads.
     """
 
     id: VolumeId
@@ -166,8 +166,8 @@ class VolumeRequest:
     changes: of the VolumeAttributesClass; win over parameters. metadata: the keys that
     the provisioner adds (csi.storage.k8s.io/pvc/name and the like). annotations: of
     the PersistentVolumeClaim, where they are read. preferred, requisite: zones as
-    Nodes are labelled, in order. is_shared: wanted on several instances at once.
-    cluster: the mark.
+    Nodes are labelled, in order. is_shared: to be attached to several
+    instances at the same time. cluster: the ID for the ownership metadata.
     """
 
     name: str
@@ -195,10 +195,10 @@ class VolumePlace:
 class VolumeSpec:
     """A desired volume, parsed from a request by the provider package.
 
-    zones: as of `Volume`: where it will be reached from, as far as can be told now.
+    zones: as of `Volume`: zones that will reach it, as far as they are known now.
     near, apart: volumes to be placed with, or not with; names or ids in what `parse`
-    gives, ids only in what `create` takes. context: what CSI calls the volume context:
-    the node plugin is told it. provider: opaque, made and read by the room alone.
+    gives, ids only in what `create` takes. context: what CSI calls the volume context,
+    for the node plugin. provider: opaque, used by the provider package alone.
     places: where else it may be created, in order, when the first place can't hold it.
     requisite: zones of Nodes of which it must be reachable from at least one; empty:
     any. least_bytes, most_bytes: sizes of an existing volume that fit; least_bytes
@@ -275,11 +275,11 @@ Found = tuple[Volume, ...] | Unknown
 class VolumesReading:
     """What one read showed.
 
-    found: one entry for each ref. listing: every volume of the project when the read
+    by_ref: one entry for each ref. listing: every volume of the project when the read
     was one complete list, else None.
     """
 
-    found: Mapping[Ref, Found]
+    by_ref: Mapping[Ref, Found]
     listing: tuple[Volume, ...] | None = None
 
 
@@ -334,7 +334,7 @@ class Volumes(Protocol):
         within_s: the time for it, where that is less than the usual one.
 
         Never raises for one ref: it is Unknown then. A volume that a list lacks is
-        looked for by its id before it counts as absent; a name's absence is that of a
+        read by its ID before it is reported as absent; a name's absence is that of a
         complete read.
         """
         ...
@@ -348,7 +348,7 @@ class Volumes(Protocol):
         ...
 
     def create(self, spec: VolumeSpec) -> Volume:
-        """Begin to make a volume; the caller has looked for its name before.
+        """Begin to create a volume; the caller has searched for its name before.
 
         Raises:
             InvalidRequest: the cloud refuses the spec: unknown type or zone, a type
@@ -396,8 +396,8 @@ class Volumes(Protocol):
     def detach(self, volume: Volume, instance_id: InstanceId) -> None:
         """Begin to detach a volume. No such attachment, or no such instance, is fine.
 
-        What an attach that came to nothing left behind for this instance, and what
-        an instance that is gone still holds, is let go of as well.
+        Remains of a failed attach to this instance, and attachments of an instance that
+        does not exist, are removed as well.
 
         Raises:
             Busy: the volume or the instance allows it not now.

@@ -450,7 +450,7 @@ class VolumeDeletion(_Deletion[cloud_volumes.VolumesReading]):
         """Return the actions for each volume."""
         del now
         actions: list[Action] = []
-        for ref, observed in snapshot.found.items():
+        for ref, observed in snapshot.by_ref.items():
             if not isinstance(ref, ById):
                 continue
             if why := self._waiting.given_up(ref.id):

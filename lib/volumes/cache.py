@@ -50,7 +50,7 @@ class Cache:
             if reading.listing is not None:
                 self._replace(reading.listing, at)
             for ref in refs:
-                self._learn(ref, reading.found.get(ref, ()), at)
+                self._learn(ref, reading.by_ref.get(ref, ()), at)
 
     def _learn(self, ref: Ref, observed: Found, at: float) -> None:
         if not isinstance(observed, tuple):

@@ -149,8 +149,8 @@ class VolumesReader:
 
 def _answer(ref: Ref, reading: VolumesReading) -> Found | None:
     """Return the answer of a reading for a ref, also for one that was not requested."""
-    if ref in reading.found:
-        return reading.found[ref]
+    if ref in reading.by_ref:
+        return reading.by_ref[ref]
     listed = reading.listing or ()
     if isinstance(ref, ByName):
         # Absent and not read look the same here: only existing volumes are an answer.

@@ -80,7 +80,7 @@ def spec(ground: Ground, **parts: object) -> VolumeSpec:
 
 def read_volume(ground: Ground, volume_id: VolumeId) -> Volume | None:
     ref = ById(volume_id)
-    observation = ground.volumes.observe([ref]).found[ref]
+    observation = ground.volumes.observe([ref]).by_ref[ref]
     assert not isinstance(observation, Unknown), observation.error
     return observation[0] if observation else None
 
@@ -129,7 +129,7 @@ class Contract:
         assert volume.zones
         assert volume.was_ready
         reading = ground.volumes.observe([ById(volume.id), ByName(desired.name)])
-        assert reading.found == {
+        assert reading.by_ref == {
             ById(volume.id): (volume,),
             ByName(desired.name): (volume,),
         }
@@ -138,7 +138,7 @@ class Contract:
         """Cinder counts whole seconds; of the same second the lesser id comes first."""
         name = create_volume(ground).name
         rest = [create_volume(ground, name=name) for _ in range(2)]
-        observation = ground.volumes.observe([ByName(name)]).found[ByName(name)]
+        observation = ground.volumes.observe([ByName(name)]).by_ref[ByName(name)]
         assert not isinstance(observation, Unknown)
         assert {volume.id for volume in observation} > {volume.id for volume in rest}
         ages = [
@@ -158,7 +158,7 @@ class Contract:
             ByName("nobody"),
             ByName(volume.name.upper()),
         ]
-        assert ground.volumes.observe(refs).found == dict.fromkeys(refs, ())
+        assert ground.volumes.observe(refs).by_ref == dict.fromkeys(refs, ())
 
     def test_many_are_answered_for_each_and_the_list_is_handed_on(
         self, ground: Ground
@@ -166,8 +166,8 @@ class Contract:
         volume = create_volume(ground)
         absent = [ById(VolumeId(str(uuid.UUID(int=n)))) for n in range(1, 8)]
         reading = ground.volumes.observe([ById(volume.id), *absent])
-        assert reading.found[ById(volume.id)] == (volume,)
-        assert all(reading.found[ref] == () for ref in absent)
+        assert reading.by_ref[ById(volume.id)] == (volume,)
+        assert all(reading.by_ref[ref] == () for ref in absent)
         assert reading.listing is not None
         assert volume in reading.listing
         assert volume in ground.volumes.listing()
@@ -280,7 +280,7 @@ class Contract:
             message = str(parsed[0])
         assert 'type: unsupported value "gold"' in message
         assert "fast" in message
-        assert ground.volumes.observe([ByName(request.name)]).found == {
+        assert ground.volumes.observe([ByName(request.name)]).by_ref == {
             ByName(request.name): ()
         }
 

@@ -17,11 +17,11 @@ class FakeCatalog:
     """Implements `lib.cloud.catalog.Catalog`; tests change it at will.
 
     parts: those that it has. document: what is published, to which the input
-    document's zones are added. marked: volumes by the id of the cluster whose mark they
-    carry. faults: errors of parts, as long as they stand there. hidden_types: names of
-    storage types that lists lack although they exist. type_fault: error of the reads of
+    document's zones are added. marked: volumes by the cluster ID of their ownership
+    metadata. faults: errors of parts, until removed. hidden_types: names of storage
+    types that lists lack although they exist. type_fault: error of the reads of
     single types. reads: the parts of each read so far. before_call, after_call: run
-    around each read; may raise to stand for the death of the process.
+    around each read; may raise to simulate a crash of the process.
     """
 
     parts: frozenset[CatalogPart] = frozenset(CatalogPart)

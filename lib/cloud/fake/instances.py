@@ -31,8 +31,8 @@ class FakeInstances:
     instances: by id; tests change it at will. unlisted: those that lists lack, as where
     a replica lags; direct reads show them. faults: errors for the next calls, in order,
     None for a call that succeeds. calls: operations carried out, for counting.
-    before_call, after_call: run around each call with its operation; may raise to stand
-    for the death of the process there.
+    before_call, after_call: run around each call with its operation; may raise to
+    simulate a crash of the process there.
     """
 
     instances: dict[InstanceId, Instance] = dataclasses.field(default_factory=dict)
@@ -90,7 +90,7 @@ class FakeInstances:
         if isinstance(foreign := _find(ref, ()), NotManaged):
             return foreign
         try:
-            instance = _find(ref, self._call("look at instance"))
+            instance = _find(ref, self._call("read instance"))
         except errors.CloudError as error:
             return Unknown(error)
         if not isinstance(instance, Seen):

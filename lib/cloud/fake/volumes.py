@@ -75,7 +75,7 @@ class Faults:
 class Late:
     """A request that is carried out so long after it was sent.
 
-    death: raised instead of the error; stands for the death of the process.
+    death: raised instead of the error; simulates a crash of the process.
     """
 
     delay_s: float
@@ -92,7 +92,7 @@ class FakeVolumes:
     instances: those there are. skew_s: by how much the cloud's time of day is ahead of
     the driver's; its times are by its own. calls: operations carried out, for counting.
     before_call, after_call: run around each call with its operation; may raise to
-    stand for the death of the process there.
+    simulate a crash of the process there.
     """
 
     def __init__(self, clock: Callable[[], float], operation_s: float = 1.0) -> None:

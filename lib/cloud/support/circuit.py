@@ -1,8 +1,8 @@
 """Whether a service is worth calling now: pure transitions of one circuit.
 
-Closed: calls pass. Open: calls are refused at once. After its time one call passes as
-a probe; its result closes the circuit, or opens it anew and for longer. A service that
-names a time (Retry-After) is left alone until then, which is no failure.
+Closed: calls pass. Open: calls are refused immediately. After its time one call passes
+as a probe; its result closes the circuit, or opens it again and for longer. A service
+that names a time (Retry-After) is not called until then, which is no failure.
 """
 
 import dataclasses

@@ -35,8 +35,8 @@ class Unobserved:
 class Opened:
     """A cloud, and whether its files have changed since this was last asked.
 
-    changed: must notice every change after the files were read. warnings: what is odd
-    in them.
+    changed: must notice every change after the files were read. warnings: about
+    their contents.
     """
 
     cloud: protocol.Cloud

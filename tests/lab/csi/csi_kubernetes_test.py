@@ -137,7 +137,7 @@ class Ground:
         return VolumeId(bound["spec"]["csi"]["volumeHandle"])
 
     def observed(self, handle: VolumeId) -> Volume | None:
-        observation = self.volumes.observe([ById(handle)]).found[ById(handle)]
+        observation = self.volumes.observe([ById(handle)]).by_ref[ById(handle)]
         assert isinstance(observation, tuple), observation
         return observation[0] if observation else None
 

@@ -147,7 +147,7 @@ class Ground:
         return volume_id
 
     def look(self, volume_id: VolumeId) -> Volume | None:
-        observation = self.volumes.observe([ById(volume_id)]).found[ById(volume_id)]
+        observation = self.volumes.observe([ById(volume_id)]).by_ref[ById(volume_id)]
         assert isinstance(observation, tuple), observation
         return observation[0] if observation else None
 
@@ -356,7 +356,7 @@ def made_again_after_it_failed(ground: Ground) -> str:
     ground.wait(broken.id, VolumePhase.FAILED)
     desired = dataclasses.replace(spec(ground.volumes), name=broken.name)
     code = ground.settle(model.Make(desired))
-    observation = ground.volumes.observe([ByName(broken.name)]).found[
+    observation = ground.volumes.observe([ByName(broken.name)]).by_ref[
         ByName(broken.name)
     ]
     assert isinstance(observation, tuple)

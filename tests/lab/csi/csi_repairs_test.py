@@ -115,7 +115,7 @@ def test_a_volume_that_is_attached_to_a_host_affects_no_other(ground: Ground) ->
     assert (attachment.instance_id, attachment.holder) == ("", "host unknown")
     observations = ground.volumes.observe(
         [ById(volume_id) for volume_id in others]
-    ).found
+    ).by_ref
     assert all(
         isinstance(observation, tuple) and observation
         for observation in observations.values()

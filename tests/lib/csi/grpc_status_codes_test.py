@@ -286,7 +286,7 @@ ROWS = (
         CREATE,
         "several nodes, a type for one",
         create(volume_capabilities=[cap(_many, "block")]),
-        "INVALID_ARGUMENT: type is ''",
+        'INVALID_ARGUMENT: type: invalid value ""',
     ),
     Row(
         CREATE,

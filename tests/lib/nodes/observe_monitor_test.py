@@ -143,7 +143,7 @@ def test_few_are_read_singly_and_more_by_one_list(
     size: int, not_ready: int, singly: bool
 ) -> None:
     """One of 1,000 costs one call, and so do 200 of them."""
-    expected = ["look at instance"] * not_ready if singly else ["list instances"]
+    expected = ["read instance"] * not_ready if singly else ["list instances"]
     assert calls(size, not_ready, LIVENESS) == expected
 
 
@@ -168,7 +168,7 @@ def test_the_heart_beats_before_each_direct_look() -> None:
         followed(api), api, lambda: cloud, model.NodeSettings(), clocks
     )
     observer.observe([(name, LIVENESS) for name in names])
-    looks = ["look at instance"] * (len(names) + 1)
+    looks = ["read instance"] * (len(names) + 1)
     assert events == looks + ["beat", "get instance"] * len(names)
 
 

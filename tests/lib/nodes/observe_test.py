@@ -76,7 +76,7 @@ def test_lists_and_looks_are_counted_by_what_they_say(world: World) -> None:
     world.observe(ADDRESSES)
     assert world.cloud.calls == ["list instances"]
     world.observe(LIVENESS)
-    assert "look at instance" in world.cloud.calls
+    assert "read instance" in world.cloud.calls
     assert "get instance" in world.cloud.calls
     assert world.counts() == [2, 2, 2, 0]
 

@@ -18,7 +18,7 @@ LIVENESS = frozenset({model.Topic.LIVENESS})
 LOOK_S = 5.0
 LONG = 8
 """Passes, which is more than twice the time between the two looks."""
-LOOK, CONFIRM = "look at instance", "get instance"
+LOOK, CONFIRM = "read instance", "get instance"
 
 
 class World:

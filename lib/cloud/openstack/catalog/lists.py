@@ -110,10 +110,10 @@ def default_volume_type(api: client.Client, deadline: float) -> str:
 def volumes(
     api: client.Client, cluster_id: str, deadline: float
 ) -> tuple[native.Volume, ...]:
-    """List the volumes that carry the cluster's mark.
+    """List the volumes with the cluster's ownership metadata.
 
-    Looked at once more here: a Cinder that does not let this filter through lists all
-    volumes of the project, other clusters' too.
+    Filtered again here: a Cinder that ignores this filter lists all volumes of the
+    project, also those of other clusters.
     """
     query = (("metadata", json.dumps({CLUSTER_KEY: cluster_id})),)
     call = client.Get(VOLUME, "volumes/detail", "list volumes", query)

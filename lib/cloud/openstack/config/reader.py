@@ -65,7 +65,7 @@ def read(
     where clouds.yaml is (OS_CLIENT_CONFIG_FILE, HOME); all else is ignored.
 
     Raises:
-        ConfigError: with every problem at once.
+        ConfigError: with all problems together.
 
     Source: kubernetes/cloud-provider-openstack docs/openstack-cloud-controller-manager
     and pkg/openstack/openstack.go (ReadConfig), pkg/client/client.go.
@@ -109,7 +109,7 @@ def read_node(text: str) -> settings.NodeConfig:
     All else is ignored; whether it holds credentials is reported.
 
     Raises:
-        ConfigError: with every problem at once.
+        ConfigError: with all problems together.
     """
     try:
         sections = gcfg.parse(text)

@@ -1,6 +1,6 @@
 """A small cloud with Nodes, and one Service in it, driven the way a flow must do it.
 
-Each pass observes anew, writes down what the plan says about the Service, and applies
+Each reconciliation observes, records the plan's results for the Service, and applies
 steps: those that wait for the gate one after the other, and at most one that can't be
 repeated.
 """
@@ -39,7 +39,7 @@ UID = "11111111-2222-4333-8444-555555555555"
 
 
 class NotSettledError(Exception):
-    """It did not come to rest; the message says what was done in the end."""
+    """It did not converge; the message lists the last steps."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,11 +23,11 @@ from lib.cloud.openstack.fake.wire import (
 
 @dataclasses.dataclass
 class FakeOctavia:
-    """What Octavia holds, by id; tests change it at will.
+    """Objects of Octavia by ID; tests change them.
 
-    clock: monotonic seconds. build_s, update_s, delete_s: how long it is at it.
-    builds_fail: so many next load balancers end in ERROR; updates_fail: so many next
-    changes end there; deletions_fail: so many next deletions of load balancers.
+    clock: monotonic seconds. build_s, update_s, delete_s: duration of each.
+    builds_fail: number of next load balancers that end in ERROR; updates_fail: of next
+    changes that end there; deletions_fail: of next deletions of load balancers.
     hidden: load balancers that lists lack, as those of a replica that lags.
     version: of the API. providers: others are refused. flavors, availabilityzones:
     whether each is enabled, by id and by name.

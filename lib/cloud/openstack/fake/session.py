@@ -61,7 +61,7 @@ class FakeOpenStack:
 
     absent: types of services that the catalogue has not.
     latency_s: that each call takes. fault: asked before each call; may also raise, to
-    stand for the death of the process. timeout_s: of the call under way. after: called
+    simulate a crash of the process. timeout_s: of the call under way. after: called
     after each call that was answered. operations: the names of the calls, as metrics
     show them.
     """
@@ -102,7 +102,7 @@ class FakeOpenStack:
         return repr((*kinds, *parts, *network))
 
     def new_id(self, kind: str) -> str:
-        """Return a UUID that says what it is of: kinds by number, counted up."""
+        """Return a UUID that shows its kind: kinds by number, counted up."""
         self._made[kind] += 1
         number = list(self._made).index(kind) + 1
         return f"{number:08x}-0000-4000-8000-{self._made[kind]:012x}"

@@ -20,7 +20,7 @@ def have(neutron: FakeNeutron, request: Json) -> Vip:
     """Find or make what a load balancer is to be reached at.
 
     Raises:
-        Refused: it can't be had; a conflict of Neutron in the words of Octavia.
+        Refused: it is not available; a conflict of Neutron in the words of Octavia.
 
     Source: octavia/api/drivers/utils.py, call_provider.
     """

@@ -1,8 +1,8 @@
 """One way to call OpenStack: bounded, measured, retried once where that is harmless.
 
 Rules: a GET is tried twice at most, a write once; the libraries below retry nothing;
-every failure leaves as a `CloudError`; a service that fails again and again is left
-alone. What a service says in words is compared here and nowhere else.
+every failure leaves as a `CloudError`; calls to a service that fails
+repeatedly are stopped by a circuit breaker. Texts of services are compared only here.
 """
 
 import contextlib

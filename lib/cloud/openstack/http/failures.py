@@ -32,7 +32,7 @@ Cinder's answer over quota; 498 is sent by rate limiters (gophercloud)."""
 
 _LOGIN_STATUS: dict[int, tuple[type[errors.CloudError], str]] = {
     401: (errors.Unauthenticated, "Keystone refuses the credentials"),
-    403: (errors.Forbidden, "Keystone forbids the log-in"),
+    403: (errors.Forbidden, "Keystone forbids the authentication"),
 }
 
 NATIVE: tuple[tuple[type[Exception], tuple[type[errors.CloudError], str]], ...] = (
@@ -62,7 +62,7 @@ NATIVE: tuple[tuple[type[Exception], tuple[type[errors.CloudError], str]], ...] 
     ),
     (
         keystoneauth1.exceptions.AuthorizationFailure,
-        (errors.Unauthenticated, "the log-in failed"),
+        (errors.Unauthenticated, "authentication failed"),
     ),
     (
         keystoneauth1.exceptions.AuthPluginException,

@@ -123,7 +123,7 @@ class FatDisk:
         return b"".join(parts)
 
     def _end(self) -> int:
-        """Return the least value that marks the end of a chain, or a bad cluster."""
+        """Return the least value for the end of a chain, or a bad cluster."""
         return {12: 0xFF7, 16: 0xFFF7, 32: 0x0FFFFFF7}[self._bits]
 
     def _next(self, cluster: int) -> int:

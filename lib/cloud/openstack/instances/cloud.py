@@ -182,7 +182,7 @@ class OpenStackInstances:
         return self._translated(observation, None)
 
     def confirm_absent(self, ref: InstanceRef) -> bool:
-        """See the protocol; False for what is foreign."""
+        """See the protocol; False for instances of another provider."""
         if self._foreign(ref):
             return False
         deadline = self._deadline()

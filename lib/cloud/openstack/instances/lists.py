@@ -41,7 +41,7 @@ def wirings(api: client.Client, deadline: float) -> Mapping[str, Wiring]:
     """List what Neutron knows of each server, by the server's id.
 
     One list of ports: device_owner can't be filtered by its prefix, and the ports on
-    trunks are wanted as well. Networks are listed only where a trunk has such ports.
+    trunks are needed as well. Networks are listed only where a trunk has such ports.
     """
     return _wired(api, _ports(api, (), deadline), deadline)
 
@@ -100,7 +100,7 @@ def has_server(api: client.Client, server_id: str, deadline: float) -> bool:
     """Look directly for a server; False only when Nova itself says it is not there.
 
     Raises:
-        CloudError: it could not be told.
+        CloudError: it is unknown.
     """
     path = "servers/" + urllib.parse.quote(server_id, safe="")
     call = client.Get(COMPUTE, path, "get server", resource=server_id)
@@ -115,7 +115,7 @@ def has_server_named(api: client.Client, name: str, deadline: float) -> bool:
     """Look directly for servers of exactly this name, letter case aside.
 
     Raises:
-        CloudError: it could not be told.
+        CloudError: it is unknown.
     """
     pattern = "^" + _IN_PATTERNS.sub(r"\\\g<0>", name) + "$"
     query = (("name", pattern),)

@@ -1,4 +1,4 @@
-"""What the router of cloud.conf looks like to a doctor: facts, by a few reads."""
+"""Facts about the router of cloud.conf for the doctor, by a few reads."""
 
 from lib.cloud import errors
 from lib.cloud.checkup import Routing

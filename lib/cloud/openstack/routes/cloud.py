@@ -37,7 +37,7 @@ LEARNED_S = 0.5
 """When to plan again after a refusal that the next plan takes into account."""
 PAGE = 5000
 FILTERED = 100
-"""So many ids fit in one URL of 8 KiB."""
+"""IDs that fit in one URL of 8 KiB."""
 _PORT_FIELDS = (
     "id",
     "device_id",

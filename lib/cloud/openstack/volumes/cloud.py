@@ -63,8 +63,8 @@ S = TypeVar("S")
 class OpenStackVolumes:
     """Implements `lib.cloud.volumes.Volumes`.
 
-    Keeps only what may be thrown away: how many volumes the last list showed, and
-    which odd statuses were told of.
+    Keeps only what may be dropped: the number of volumes in the last list, and the
+    unexpected statuses that were reported.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ def test_cinder(stand_in: Any, cinder: Any, make_volumes: Any, clock: Any) -> No
     by_id, by_name = ById(VolumeId(volume_id), in_full=True), ByName("pvc-1")
     observed: Counter[str] = Counter()
     for _ in mangled.until(ANSWERS, clock):
-        result = volumes.observe([by_id, by_name]).found
+        result = volumes.observe([by_id, by_name]).by_ref
         assert result[by_id] != (), "an existing volume is taken for absent"
         for row in result.values():
             observed["Unknown" if isinstance(row, Unknown) else "seen"] += 1

@@ -57,7 +57,7 @@ def read(volumes: cloud.OpenStackVolumes) -> Read:
 
     def by_id(volume_id: str) -> Volume:
         ref = ById(VolumeId(volume_id), in_full=True)
-        volumes_of_id = volumes.observe([ref]).found[ref]
+        volumes_of_id = volumes.observe([ref]).by_ref[ref]
         assert not isinstance(volumes_of_id, Unknown)
         (volume,) = volumes_of_id
         return volume

@@ -93,7 +93,7 @@ def calls(stand_in: StandIn, since: int) -> list[str]:
 
 
 def only(reading: VolumesReading, ref: ById | ByName) -> Volume:
-    observation = reading.found[ref]
+    observation = reading.by_ref[ref]
     assert not isinstance(observation, Unknown)
     assert len(observation) == 1
     return observation[0]
@@ -124,7 +124,7 @@ def test_one_volume_costs_one_call_and_names_cost_one_each(
     assert calls(stand_in, before) == [f"GET volumes/{own.id}"]
     reading = volumes.observe([own, ByName("pvc-1"), ByName("nobody")])
     assert only(reading, ByName("pvc-1")).id == own.id
-    assert reading.found[ByName("nobody")] == ()
+    assert reading.by_ref[ByName("nobody")] == ()
     assert len(stand_in.calls) == before + 4
     assert reading.listing is None
 
@@ -136,7 +136,7 @@ def test_many_are_read_by_one_list_which_is_handed_on(
     before = len(stand_in.calls)
     reading = volumes.observe(refs)
     assert calls(stand_in, before) == ["GET volumes/detail"]
-    assert all(len(known(reading.found[ref])) == 1 for ref in refs)
+    assert all(len(known(reading.by_ref[ref])) == 1 for ref in refs)
     assert reading.listing is not None
     assert len(reading.listing) == 100
 
@@ -154,8 +154,8 @@ def test_what_a_list_lacks_is_looked_for_by_its_id(
     cinder.lacking.add(refs[0].id)
     before = len(stand_in.calls)
     reading = volumes.observe([*refs, ById(NOBODY)])
-    assert len(known(reading.found[refs[0]])) == 1
-    assert reading.found[ById(NOBODY)] == ()
+    assert len(known(reading.by_ref[refs[0]])) == 1
+    assert reading.by_ref[ById(NOBODY)] == ()
     assert sorted(calls(stand_in, before)[1:]) == sorted(
         [f"GET volumes/{refs[0].id}", f"GET volumes/{NOBODY}"]
     )
@@ -166,7 +166,7 @@ def test_what_is_no_id_of_the_clouds_is_absent_without_a_call(
     stand_in: StandIn, volumes: cloud.OpenStackVolumes, text: str
 ) -> None:
     before = len(stand_in.calls)
-    assert volumes.observe([ById(VolumeId(text))]).found == {ById(VolumeId(text)): ()}
+    assert volumes.observe([ById(VolumeId(text))]).by_ref == {ById(VolumeId(text)): ()}
     volumes.delete(VolumeId(text))
     assert len(stand_in.calls) == before
 
@@ -176,7 +176,7 @@ def test_a_read_that_fails_makes_its_refs_unknown_and_no_others(
 ) -> None:
     good, bad = VolumeId(cinder.put(1)), VolumeId(cinder.put(2))
     stand_in.fail(f"volumes/{bad}", 500)
-    observations = volumes.observe([ById(good), ById(bad)]).found
+    observations = volumes.observe([ById(good), ById(bad)]).by_ref
     assert len(known(observations[ById(good)])) == 1
     unknown = observations[ById(bad)]
     assert isinstance(unknown, Unknown)
@@ -188,7 +188,7 @@ def test_a_list_that_fails_makes_all_unknown_but_the_impossible(
 ) -> None:
     refs = [ById(VolumeId(cinder.put(number))) for number in range(1, 6)]
     stand_in.fail("volumes/detail", 500)
-    observations = volumes.observe([*refs, ById(VolumeId("no-id"))]).found
+    observations = volumes.observe([*refs, ById(VolumeId("no-id"))]).by_ref
     assert all(isinstance(observations[ref], Unknown) for ref in refs)
     assert observations[ById(VolumeId("no-id"))] == ()
 
@@ -200,7 +200,7 @@ def test_names_are_exact_and_the_oldest_comes_first(
     cinder.put(1, name="Twin", created_at="2026-01-01T09:00:00.000000")
     late = cinder.put(2, name="twin", created_at="2026-01-01T11:00:00.000000")
     early = cinder.put(3, name="twin", created_at="2026-01-01T10:00:00.000000")
-    observation = volumes.observe([ByName("twin")]).found[ByName("twin")]
+    observation = volumes.observe([ByName("twin")]).by_ref[ByName("twin")]
     assert [volume.id for volume in known(observation)] == [early, late]
 
 
@@ -666,7 +666,7 @@ def test_absence_in_another_project_is_unknown(
     volumes, volume = moved
     refs: list[ById | ByName] = [ById(volume.id), ByName("pvc-1")]
     refs.append(ById(VolumeId("no-id")))
-    observations = volumes.observe(refs).found
+    observations = volumes.observe(refs).by_ref
     for ref in refs[:2]:
         unknown = observations[ref]
         assert isinstance(unknown, Unknown)
@@ -693,7 +693,7 @@ def test_a_volume_attached_to_a_host_breaks_no_list(
     """Cinder shows server_id null for it (os-attach with host_name)."""
     hosted = cinder.put(1, status="in-use", attachments=HOSTED, multiattach=None)
     refs = [ById(VolumeId(cinder.put(number))) for number in range(2, 10)]
-    assert all(len(known(volumes.observe(refs).found[ref])) == 1 for ref in refs)
+    assert all(len(known(volumes.observe(refs).by_ref[ref])) == 1 for ref in refs)
     assert len(volumes.listing()) == 9
     (attachment,) = look(volumes, hosted).attachments
     assert (attachment.instance_id, attachment.holder) == ("", "host metal-1")
@@ -710,7 +710,7 @@ def test_what_cannot_be_decoded_affects_no_other_volume(
     bad = VolumeId(cinder.put(1, size="huge"))
     refs = [ById(VolumeId(cinder.put(number))) for number in range(2, 10)]
     with structlog.testing.capture_logs() as logs:
-        observations = volumes.observe([*refs, ById(bad), ByName("pvc-1")]).found
+        observations = volumes.observe([*refs, ById(bad), ByName("pvc-1")]).by_ref
         assert len(volumes.listing()) == 8
     assert all(len(known(observations[ref])) == 1 for ref in refs)
     assert isinstance(observations[ById(bad)], Unknown)
@@ -874,6 +874,6 @@ def test_a_read_ends_when_its_callers_time_does(
     stand_in.silent.add(f"volumes/{own}")
     ref = ById(VolumeId(own))
     began = time.monotonic()
-    observation = volumes.observe([ref], 0.5).found[ref]
+    observation = volumes.observe([ref], 0.5).by_ref[ref]
     assert isinstance(observation, Unknown)
     assert time.monotonic() - began < 3

@@ -170,7 +170,7 @@ def test_each_refusal_has_its_meaning(  # - a table's columns
     """Cinder says 400 to nearly everything; the words tell what it is about."""
     volumes = make_volumes()
     own = ById(VolumeId(cinder.put(1)))
-    observation = volumes.observe([own]).found[own]
+    observation = volumes.observe([own]).by_ref[own]
     assert not isinstance(observation, Unknown)
     volume = observation[0]
     body = json.dumps({"refusal": {"message": message}, "itemNotFound": {}}).encode()
