@@ -1,4 +1,4 @@
-"""What a Service needs next: pure, snapshot in, outcome out."""
+"""Next actions for a Service, such as its finalizer: pure, snapshot to outcome."""
 
 import datetime
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The flow as the runtime drives it, and the events that enqueue a Service."""
+"""The balancers flow, its drift detection, and the events that enqueue a Service."""
 
 import bisect
 import time

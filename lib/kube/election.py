@@ -1,4 +1,4 @@
-"""Who of several processes may act, agreed upon by a Lease.
+"""Leader election: one of several processes acts, by a Lease.
 
 Rules: only this process's clock is trusted. We may act until renew_s after the start
 of our last successful renewal; others wait lease_s from the last change they saw, which

@@ -1,4 +1,4 @@
-"""Stage: from the disk's content and the mounts to the next step. Pure."""
+"""Staging of a volume: next step from the disk's content and the mounts. Pure."""
 
 from lib.kernel.model import (
     EXT,

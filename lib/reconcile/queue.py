@@ -1,4 +1,4 @@
-"""The work queue: which key is due, and why.
+"""Work queue of due keys, with backoff after failures.
 
 Rules: a key is with one worker at most, from `take` to `done`. A topic added is
 delivered by a claim taken after the add. Nothing here knows what a key names.

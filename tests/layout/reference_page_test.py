@@ -239,9 +239,9 @@ def states_shown() -> Names:
 
 
 def log_keys() -> Names:
-    """Return the keyword arguments of calls of loggers, and the keys of each entry."""
+    """Return the keyword arguments of calls of loggers, as JSON entries name them."""
     return frozenset(
-        keyword.arg
+        {"error": "err", "exc_info": "stacktrace"}.get(keyword.arg, keyword.arg)
         for receiver, name, call in _calls()
         if name in LEVELS and "log" in receiver.lower()
         for keyword in call.keywords

@@ -1,4 +1,4 @@
-"""Whether a service is worth calling now: pure transitions of one circuit.
+"""Circuit breaker of one service: pure transitions between its states.
 
 Closed: calls pass. Open: calls are refused immediately. After its time one call passes
 as a probe; its result closes the circuit, or opens it again and for longer. A service

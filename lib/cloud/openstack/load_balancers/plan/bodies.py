@@ -67,14 +67,14 @@ def asks_health_port(context: Context, port: DesiredPort) -> bool:
 
 
 def monitor_type(context: Context, port: DesiredPort) -> str:
-    """Choose a monitor's type."""
+    """Return the type of a health monitor."""
     if asks_health_port(context, port):
         return "HTTP"
     return UDP_CONNECT if port.protocol is PortProtocol.UDP else str(port.protocol)
 
 
 def monitor_settings(context: Context, port: DesiredPort) -> dict[str, int]:
-    """Return the settings of a monitor that can be changed."""
+    """Return the mutable settings of a health monitor."""
     monitoring = context.desired.monitoring
     is_udp = monitor_type(context, port) == UDP_CONNECT
     return {
@@ -88,7 +88,7 @@ def monitor_settings(context: Context, port: DesiredPort) -> dict[str, int]:
 
 
 def monitor(context: Context, port: DesiredPort, name: str) -> Body:
-    """Describe a monitor."""
+    """Return the request that creates a health monitor."""
     kind = monitor_type(context, port)
     more = HTTP_MONITOR if kind == "HTTP" else {}
     return {"name": name, "type": kind, **monitor_settings(context, port), **more}

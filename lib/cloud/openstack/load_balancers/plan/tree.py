@@ -314,7 +314,7 @@ def _switched_on(observed: Listener | Pool | Monitor) -> Body:
 def _monitor(
     place: TreePlace, context: Context, port: DesiredPort, on_pool: Action
 ) -> Iterator[Step]:
-    """Plan the monitor of a pool. on_pool: an action on that pool."""
+    """Plan the health monitor of a pool. on_pool: an action on that pool."""
     pool = on_pool.pool
     if pool is None:
         return

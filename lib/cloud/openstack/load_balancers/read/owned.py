@@ -57,7 +57,7 @@ class _Service:
 def read(
     api: client.Client, cluster_id: str, roles: Collection[Role], deadline: float
 ) -> Iterator[Owned | NotOwned]:
-    """List resources of these roles; one list for each kind of object.
+    """List resources with ownership tags of these roles; one list for each kind.
 
     Raises:
         CloudError: a list could not be read.
