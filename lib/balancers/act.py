@@ -115,7 +115,7 @@ class ServiceActor:
                 self._report(snapshot.service, action)
             case plans.Await():
                 self._await(snapshot, action)
-            case plans.Bar():
+            case plans.StartBackoff():
                 uid, is_desired = (
                     snapshot.service.metadata.uid,
                     snapshot.service.is_desired,

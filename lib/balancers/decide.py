@@ -98,7 +98,7 @@ def _carry_out(
     if plan.backs_off and snapshot.backoff_s > 0:
         return Outcome(tuple(actions), snapshot.backoff_s)
     if plan.backs_off:
-        actions.append(plans.Bar())
+        actions.append(plans.StartBackoff())
     lb_id = plan.object_id or observed.id
     actions += plans.next_steps(plan.steps, lb_id)
     if plan.object_id and not plan.steps and plan.retry_after_s is not None:

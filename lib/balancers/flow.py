@@ -21,7 +21,7 @@ from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
 from lib.kube import errors as kube_errors
 from lib.plans.engine import Engine, Writing
-from lib.plans.model import ApplyStep, Await, Bar
+from lib.plans.model import ApplyStep, Await, StartBackoff
 from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue
@@ -121,7 +121,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
 
     def is_note(self, action: Action) -> bool:
         """See the protocol."""
-        return isinstance(action, Await | Bar | Settle)
+        return isinstance(action, Await | StartBackoff | Settle)
 
     def is_slow(self, action: Action) -> bool:
         """A cloud may answer a creation once all of it is checked: that takes time."""

@@ -252,7 +252,7 @@ Action = (
     | SetIngress
     | plans.ApplyStep
     | plans.Await
-    | plans.Bar
+    | plans.StartBackoff
     | Settle
     | plans.TellProblems
     | RecordEvent

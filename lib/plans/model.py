@@ -75,7 +75,7 @@ class Await:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Bar:
+class StartBackoff:
     """Note that what failed is created again; the next time waits longer."""
 
 

@@ -75,7 +75,7 @@ class Faults:
 class Late:
     """A request that is carried out so long after it was sent.
 
-    death: raised instead of the error; simulates a crash of the process.
+    death: raised instead of the error, to simulate that the process is killed.
     """
 
     delay_s: float

@@ -131,7 +131,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "failed, first time": (
         snapshot_of(is_in_progress=True),
         Plan((GATED,), backs_off=True),
-        ["Bar", "ApplyStep"],
+        ["StartBackoff", "ApplyStep"],
     ),
     "failed lately": (
         snapshot_of(is_in_progress=True, backoff_s=9.0),

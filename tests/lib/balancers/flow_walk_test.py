@@ -131,7 +131,7 @@ def test_death_at_every_call_ends_the_same(
         "RecordEvent",
         "TellProblems",
         "Settle",
-        "Bar",
+        "StartBackoff",
         "Await",
     }  # no call
     writing = {kind.__name__ for kind in model.Action.__args__} - within

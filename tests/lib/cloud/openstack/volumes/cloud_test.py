@@ -65,7 +65,7 @@ class Cinder(Protocol):
     quota: dict[str, Json | str]
     page: int
     lacking: set[str]
-    said: list[str]
+    actions: list[str]
     has_snapshots: set[str]
     type_ids: dict[str, str]
     types_per_page: int
@@ -415,7 +415,7 @@ def test_a_detach_under_way_is_left_alone_and_a_stuck_one_is_begun_again(
         volumes.detach(look(volumes, fresh), SERVER)
     stuck = cinder.put(2, status="detaching", attachments=attached(SERVER))
     volumes.detach(look(volumes, stuck), SERVER)
-    assert cinder.said == ["os-roll_detaching"]
+    assert cinder.actions == ["os-roll_detaching"]
     assert cinder.volumes[stuck]["status"] == "detaching"
 
 
@@ -756,7 +756,7 @@ def test_the_age_of_a_detach_is_by_cinders_clock(
     volume = look(volumes, own)
     if is_stuck:
         volumes.detach(volume, SERVER)
-        assert "os-roll_detaching" in cinder.said
+        assert "os-roll_detaching" in cinder.actions
     else:
         with pytest.raises(errors.Busy):
             volumes.detach(volume, SERVER)

@@ -59,7 +59,7 @@ class Cinder:
         self.quota: dict[str, Json | str] = {"id": "project-1"}
         self.page = 1000
         self.lacking: set[str] = set()
-        self.said: list[str] = []
+        self.actions: list[str] = []
         self.has_snapshots: set[str] = set()
         self.types_per_page = 1000
         self.type_ids: dict[str, str] = {}
@@ -207,7 +207,7 @@ class Cinder:
         return 202, {}, b""
 
     def _act(self, desired: str, call: Call) -> Answer:
-        self.said.append(next(iter(call.body)))
+        self.actions.append(next(iter(call.body)))
         if desired not in self.volumes:
             return missing(f"Volume {desired} could not be found.")
         match call.body:
