@@ -4,7 +4,7 @@ Source: k8s.io/cloud-provider v0.36 options (names, types, defaults).
 """
 
 from lib.daemon import common_flags
-from lib.process import command_line, exchange, kinds
+from lib.process import command_line, exchange, flags, kinds
 from lib.process.flags import Flag
 
 CONTROLLERS = {
@@ -18,9 +18,15 @@ CONTROLLERS = {
 _CONTROLLERS_KIND = kinds.LIST
 _NAMES = ", ".join(CONTROLLERS)
 
-CLOUD_PROVIDER = Flag("cloud-provider", kinds.TEXT, "", "The cloud's name. Required.")
+CLOUD_PROVIDER = Flag(
+    "cloud-provider", kinds.TEXT, "", "Name of the cloud provider.", is_required=True
+)
 CLOUD_CONFIG = Flag(
-    "cloud-config", kinds.TEXT, "", "The cloud's configuration file. Required."
+    "cloud-config",
+    kinds.TEXT,
+    "",
+    "Path of the configuration file of the cloud.",
+    is_required=True,
 )
 CONTROLLERS_FLAG = Flag(
     "controllers",
@@ -32,119 +38,143 @@ NODE_MONITOR_PERIOD = Flag(
     "node-monitor-period",
     kinds.duration(0.1),
     5.0,
-    "Seconds between looks at the Nodes that are not Ready.",
+    "Interval between checks of Nodes that are not Ready.",
+    group=flags.NODES,
 )
 NODE_STATUS_PERIOD = Flag(
     "node-status-update-frequency",
     kinds.duration(0.1),
     300.0,
-    "How often the addresses of all Nodes are refreshed.",
+    "Interval between updates of the addresses of all Nodes.",
+    group=flags.NODES,
 )
 NODE_SYNCS = Flag(
     "concurrent-node-syncs",
     kinds.integer(1, 1000),
     1,
-    "Nodes written at once; at least 8 here, since reads are shared.",
+    "Nodes updated in parallel; values below 8 are raised to 8.",
+    group=flags.NODES,
 )
 SERVICE_SYNCS = Flag(
     "concurrent-service-syncs",
     kinds.integer(1, 1000),
     1,
-    "Services whose load balancers are written at once; at least 8 here.",
+    "Services reconciled in parallel; values below 8 are raised to 8.",
+    group=flags.LOAD_BALANCERS,
 )
 CLUSTER_NAME = Flag(
     "cluster-name",
     kinds.TEXT,
     "kubernetes",
-    "Part of the names of load balancers; need not be unique.",
+    "Cluster name in the names of load balancers; need not be unique.",
+    group=flags.LOAD_BALANCERS,
 )
 CONFIGURE_ROUTES = Flag(
     "configure-cloud-routes",
     kinds.BOOLEAN,
     True,
-    "Keep routes to Pods in the cloud, where its configuration names a router.",
+    "Manage routes to Pods in the cloud; requires a router in --cloud-config.",
+    group=flags.ROUTES,
 )
 CLUSTER_CIDR = Flag(
     "cluster-cidr",
     kinds.TEXT,
     "",
-    "CIDR of all Pods, or two of different families; podCIDRs must be within it.",
+    "CIDR of all Pods, or one of IPv4 and one of IPv6; must contain the podCIDRs.",
+    group=flags.ROUTES,
 )
 ROUTE_PERIOD = Flag(
     "route-reconciliation-period",
     kinds.duration(0.1),
     10.0,
-    "How often the cloud's routes are compared with those that are needed.",
+    "Interval between reconciliations of routes.",
+    group=flags.ROUTES,
 )
 SECURE_PORT = Flag(
     "secure-port",
     kinds.integer(0, 65535),
     10258,
-    "HTTPS port of probes and metrics; 0 switches it off.",
+    "HTTPS port of probes and metrics; 0: disabled.",
+    group=flags.SERVING,
 )
 CLIENT_CA = Flag(
     "client-ca-file",
     kinds.TEXT,
     "",
-    "Who signs clients' certificates for --secure-port: common name is the user,"
+    "CA certificates of clients of --secure-port: common name is the user,"
     " organizations are groups.",
+    group=flags.SERVING,
 )
 ALWAYS_ALLOW = Flag(
     "authorization-always-allow-paths",
     kinds.LIST,
     exchange.PROBE_PATHS,
-    "Paths served without authorization; a trailing * matches any rest.",
+    "Paths served without authorization; a trailing * matches any suffix.",
+    group=flags.SERVING,
 )
 AUTHENTICATION_TTL = Flag(
     "authentication-token-webhook-cache-ttl",
     kinds.duration(0),
     10.0,
-    "How long the API server's word about a token is believed.",
+    "TTL of cached TokenReview responses.",
+    group=flags.SERVING,
 )
 AUTHORIZED_TTL = Flag(
     "authorization-webhook-cache-authorized-ttl",
     kinds.duration(0),
     10.0,
-    "How long the API server's yes is believed.",
+    "TTL of cached allowed SubjectAccessReview responses.",
+    group=flags.SERVING,
 )
 UNAUTHORIZED_TTL = Flag(
     "authorization-webhook-cache-unauthorized-ttl",
     kinds.duration(0),
     10.0,
-    "How long the API server's no is believed.",
+    "TTL of cached denied SubjectAccessReview responses.",
+    group=flags.SERVING,
 )
 LEASE_DURATION = Flag(
     "leader-elect-lease-duration",
     kinds.duration(1),
     15.0,
-    "How long others wait after the last renewal.",
+    "Time after the last renewal at which another process may take the Lease.",
+    group=flags.LEADER_ELECTION,
 )
 RENEW_DEADLINE = Flag(
     "leader-elect-renew-deadline",
     kinds.duration(1),
     10.0,
-    "How long the leader acts after its last renewal; shorter than the former.",
+    "Time after the last renewal at which the leader stops; must be less than"
+    " --leader-elect-lease-duration.",
+    group=flags.LEADER_ELECTION,
 )
 RETRY_PERIOD = Flag(
     "leader-elect-retry-period",
     kinds.duration(0.1),
     2.0,
-    "Time between two tries to get or renew the Lease.",
+    "Interval between attempts to acquire or renew the Lease.",
+    group=flags.LEADER_ELECTION,
 )
 LEASE_LOCK = Flag(
     "leader-elect-resource-lock",
     kinds.one_of("leases"),
     "leases",
-    "What is locked on; only leases.",
+    "Kind of the lock; only leases.",
+    group=flags.LEADER_ELECTION,
 )
 LEASE_NAME = Flag(
     "leader-elect-resource-name",
     kinds.TEXT,
     "cloud-controller-manager",
-    "The Lease's name.",
+    "Name of the Lease.",
+    group=flags.LEADER_ELECTION,
 )
 LEASE_NAMESPACE = Flag(
-    "leader-elect-resource-namespace", kinds.TEXT, "kube-system", "Its namespace."
+    "leader-elect-resource-namespace",
+    kinds.TEXT,
+    "kube-system",
+    "Namespace of the Lease.",
+    group=flags.LEADER_ELECTION,
 )
 
 # Ours; the reference has none of these.
@@ -153,38 +183,45 @@ NODE_DELETE_WINDOW = Flag(
     "node-delete-window",
     kinds.duration(1),
     600.0,
-    "Time over which deletions of Nodes are counted against the two limits below.",
+    "Time window in which deletions count against --node-delete-max-count and"
+    " --node-delete-max-percent.",
+    group=flags.NODE_DELETION,
 )
 NODE_DELETE_MAX_COUNT = Flag(
     "node-delete-max-count",
     kinds.integer(0),
     3,
-    "So many Nodes may be deleted in a window; more are told and kept.",
+    "Maximum number of Nodes deleted per --node-delete-window. If more Nodes are"
+    " missing, none of them is deleted and an Event is recorded.",
+    group=flags.NODE_DELETION,
 )
 NODE_DELETE_MAX_PERCENT = Flag(
     "node-delete-max-percent",
     kinds.integer(0, 100),
     30,
-    "Or so many of all Nodes, in percent, where that is more.",
+    "Maximum percentage of all Nodes, where that is more than --node-delete-max-count.",
+    group=flags.NODE_DELETION,
 )
 CLUSTER_ID = Flag(
     "cluster-id",
     kinds.TEXT,
     "",
-    "Owner of load balancers and routes, unique in the cloud; the UID of namespace"
-    " kube-system if empty.",
+    "Cluster ID recorded as owner on load balancers and routes; must be unique in the"
+    " cloud; empty: UID of namespace kube-system.",
+    group=flags.LOAD_BALANCERS,
 )
 LB_DRIFT_PERIOD = Flag(
     "lb-drift-period",
     kinds.duration(10),
     600.0,
-    "How often load balancers are compared with what is wanted.",
+    "Interval of drift detection for load balancers.",
+    group=flags.LOAD_BALANCERS,
 )
 DRY_RUN = Flag(
     "dry-run",
     kinds.BOOLEAN,
     False,
-    "Write nothing, take no Lease, and log what would be done.",
+    "Log actions without any write; no Lease is acquired.",
 )
 
 OURS: tuple[Flag[object], ...] = (

@@ -8,8 +8,8 @@ from lib.process.flags import Flag
 
 _LISTS = "lists are shared and watches resumed, so nothing is listed again by time"
 _ONE_SERVER = "HTTPS is served by Python's standard library"
-_NO_LOOKUP = "only --client-ca-file says whose certificates count; nothing is looked up"
-_NO_PROXIES = "nobody stands in front of --secure-port and speaks for others"
+_NO_LOOKUP = "client certificates are validated by --client-ca-file only"
+_NO_PROXIES = "request-header authentication is not supported"
 _NO_WEBHOOKS = "no cloud provider has webhooks to serve"
 _ONE_STREAM = "logs are one stream of lines"
 _OWN_GATES = "they switch parts of the Go program"
@@ -25,28 +25,28 @@ _REQUEST_HEADERS = (
 
 
 def _text(name: str, reason: str, default: str = "") -> Flag[object]:
-    return Flag(name, kinds.TEXT, default, "A text.", no_effect=reason)
+    return Flag(name, kinds.TEXT, default, "Ignored.", no_effect=reason)
 
 
 def _boolean(name: str, reason: str, *, default: bool = False) -> Flag[object]:
-    return Flag(name, kinds.BOOLEAN, default, "True or false.", no_effect=reason)
+    return Flag(name, kinds.BOOLEAN, default, "Ignored.", no_effect=reason)
 
 
 def _integer(name: str, reason: str, default: int = 0) -> Flag[object]:
-    return Flag(name, kinds.integer(), default, "A number.", no_effect=reason)
+    return Flag(name, kinds.integer(), default, "Ignored.", no_effect=reason)
 
 
 def _duration(name: str, reason: str, default_s: float = 0.0) -> Flag[object]:
-    return Flag(name, kinds.DURATION, default_s, "A time.", no_effect=reason)
+    return Flag(name, kinds.DURATION, default_s, "Ignored.", no_effect=reason)
 
 
 def _list(name: str, reason: str, default: tuple[str, ...] = ()) -> Flag[object]:
-    return Flag(name, kinds.LIST, default, "A list.", no_effect=reason)
+    return Flag(name, kinds.LIST, default, "Ignored.", no_effect=reason)
 
 
 INERT: tuple[Flag[object], ...] = (
     _boolean("allocate-node-cidrs", "kube-controller-manager allocates them"),
-    _boolean("allow-untagged-cloud", "deprecated, and without effect there as well"),
+    _boolean("allow-untagged-cloud", "deprecated; ignored by the reference, too"),
     _text("authentication-kubeconfig", _ONE_ACCOUNT),
     _boolean("authentication-skip-lookup", _NO_LOOKUP),
     _boolean("authentication-tolerate-lookup-failure", _NO_LOOKUP),
@@ -81,7 +81,7 @@ INERT: tuple[Flag[object], ...] = (
     _text("log-text-info-buffer-size", _ONE_STREAM, "0"),
     _boolean("log-text-split-stream", _ONE_STREAM),
     _duration("min-resync-period", _LISTS, 12 * 3600.0),
-    _duration("node-sync-period", "deprecated, and without effect there as well"),
+    _duration("node-sync-period", "deprecated; ignored by the reference, too"),
     _boolean("permit-address-sharing", _ONE_SERVER),
     _boolean("permit-port-sharing", _ONE_SERVER),
     _boolean("profiling", "it profiles the Go program", default=True),

@@ -4,7 +4,7 @@ Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin, v1.36 `--help
 """
 
 from lib.daemon import common_flags
-from lib.process import command_line, kinds
+from lib.process import command_line, flags, kinds
 from lib.process.flags import Flag
 
 _NO_NODE = "only the node service, csi-node, uses it"
@@ -14,13 +14,16 @@ ENDPOINT = Flag(
     "endpoint",
     kinds.TEXT,
     "",
-    "Where CSI is served: unix:///path/of/a/socket or tcp://host:port. Required.",
+    "Address of the CSI server: unix:///path/of/a/socket or tcp://host:port.",
+    group=flags.SERVING,
+    is_required=True,
 )
 CLOUD_CONFIG = Flag(
     "cloud-config",
     kinds.ARRAY,
     (),
-    "The cloud's configuration file; may be given again, later ones win. Required.",
+    "Path of the configuration file of the cloud; can be repeated, later files"
+    " override earlier ones.",
 )
 CLOUD_NAMES = Flag(
     "cloud-name",
@@ -29,38 +32,47 @@ CLOUD_NAMES = Flag(
     'Which [Global "name"] sections to serve, the default one first; may be given'
     " again. A request chooses by the key `cloud` of its secrets.",
 )
-CLUSTER = Flag("cluster", kinds.TEXT, "", "The mark that volumes of ours carry.")
+CLUSTER = Flag(
+    "cluster",
+    kinds.TEXT,
+    "",
+    "Cluster ID recorded as owner in the metadata of volumes.",
+    group=flags.VOLUMES,
+)
 WITH_TOPOLOGY = Flag(
     "with-topology",
     kinds.BOOLEAN,
     True,
-    "Tell zones, and choose the zone of a volume by where it is wanted.",
+    "Report zones, and select the zone of a volume by the requested topology.",
+    group=flags.VOLUMES,
 )
 HTTP_ENDPOINT = Flag(
     "http-endpoint",
     kinds.TEXT,
     "",
-    "Where /metrics and /healthz are served by plain HTTP, such as :8080; nowhere if"
-    " empty.",
+    "Address of /metrics and /healthz by plain HTTP, such as :8080; empty: none.",
+    group=flags.SERVING,
 )
 CONTROLLER_SERVICE = Flag(
     "provide-controller-service",
     kinds.BOOLEAN,
     True,
-    "Serve the controller service; else the identity service alone.",
+    "Serve the controller service; false: the identity service only.",
 )
 CLAIM_ANNOTATIONS = Flag(
     "pvc-annotations",
     kinds.BOOLEAN,
     False,
-    "Read the annotations of PersistentVolumeClaims, for scheduling hints. Needs"
-    " --extra-create-metadata of the provisioner, and to read claims.",
+    "Read scheduling hints in annotations of PersistentVolumeClaims; requires"
+    " --extra-create-metadata of external-provisioner, and RBAC.",
+    group=flags.VOLUMES,
 )
 KUBECONFIG = Flag(
     "kubeconfig",
     kinds.TEXT,
     "",
-    "How to reach the API server, with --pvc-annotations; in-cluster if empty.",
+    "Path of the kubeconfig for --pvc-annotations; empty: the service account of the"
+    " Pod.",
 )
 
 # Ours; the reference has none of these.
@@ -89,36 +101,36 @@ WORKING: tuple[Flag[object], ...] = (
 )
 
 INERT: tuple[Flag[object], ...] = (
-    Flag("nodeid", kinds.TEXT, "", "A text.", no_effect=_NO_NODE),
-    Flag("additional-topology", kinds.MAP, {}, "Further segments.", no_effect=_NO_NODE),
+    Flag("nodeid", kinds.TEXT, "", "Ignored.", no_effect=_NO_NODE),
+    Flag("additional-topology", kinds.MAP, {}, "Ignored.", no_effect=_NO_NODE),
     Flag(
         "provide-node-service",
         kinds.BOOLEAN,
         True,
-        "True or false.",
+        "Ignored.",
         no_effect="the node service is a program of its own, csi-node",
     ),
     Flag(
         "node-service-no-os-client",
         kinds.BOOLEAN,
         False,
-        "True or false.",
+        "Ignored.",
         no_effect=_NO_NODE,
     ),
-    Flag("kube-api-qps", kinds.TEXT, "5", "A number.", no_effect=_FEW),
-    Flag("kube-api-burst", kinds.integer(), 10, "A number.", no_effect=_FEW),
+    Flag("kube-api-qps", kinds.TEXT, "5", "Ignored.", no_effect=_FEW),
+    Flag("kube-api-burst", kinds.integer(), 10, "Ignored.", no_effect=_FEW),
     Flag(
         "min-resync-period",
         kinds.DURATION,
         43200.0,
-        "A duration.",
+        "Ignored.",
         no_effect="no objects are watched",
     ),
     Flag(
         "log-flush-frequency",
         kinds.DURATION,
         5.0,
-        "A duration.",
-        no_effect="every entry is written at once",
+        "Ignored.",
+        no_effect="every entry is written immediately",
     ),
 )

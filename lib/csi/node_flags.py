@@ -6,7 +6,7 @@ Deckhouse dvp-csi-driver; openshift/ovirt-csi-driver.
 
 from lib.csi import flag_table
 from lib.daemon import common_flags
-from lib.process import command_line, kinds
+from lib.process import command_line, flags, kinds
 from lib.process.flags import Flag
 
 _NO_API = "csi-node does not use the API server"
@@ -18,7 +18,8 @@ WITH_TOPOLOGY = Flag(
     "with-topology",
     kinds.BOOLEAN,
     True,
-    "Report the zone of the node; a node that does not know it is not registered.",
+    "Report the zone of the node; without a known zone it is not registered.",
+    group=flags.NODES,
 )
 HTTP_ENDPOINT = flag_table.HTTP_ENDPOINT
 CLOUD_CONFIG = Flag(
@@ -32,7 +33,8 @@ ADDITIONAL_TOPOLOGY = Flag(
     "additional-topology",
     kinds.MAP,
     {},
-    "Further topology segments that the node reports.",
+    "Further topology segments of the node.",
+    group=flags.NODES,
 )
 
 # Ours; the reference has none of these.
@@ -43,6 +45,7 @@ MAX_VOLUMES = Flag(
     0,
     "Volumes that can be attached to the node; 0: the limit of --cloud-config, else"
     " the capacity of the bus minus the disks of others.",
+    group=flags.NODES,
 )
 REGISTRATION_SOCKET = Flag(
     "registration-socket",
@@ -50,12 +53,14 @@ REGISTRATION_SOCKET = Flag(
     "",
     "Socket in the kubelet's plugins_registry by which csi-node registers; empty: a"
     " node-driver-registrar does.",
+    group=flags.SERVING,
 )
 REGISTRATION_PATH = Flag(
     "kubelet-registration-path",
     kinds.TEXT,
     "",
     "Path of --endpoint as the kubelet sees it; the same path if empty.",
+    group=flags.SERVING,
 )
 KUBELET_DIRECTORY = Flag(
     "kubelet-directory",
@@ -71,6 +76,7 @@ METADATA_ADDRESS = Flag(
     kinds.TEXT,
     "",
     "Address of the metadata service, http://host[:port]; the cloud's own if empty.",
+    group=flags.NODES,
 )
 
 NODE_NAME = Flag(
@@ -78,6 +84,7 @@ NODE_NAME = Flag(
     kinds.TEXT,
     "",
     "Name of the Node, which is the node's id with --cloud=dvp; required there.",
+    group=flags.NODES,
 )
 
 WORKING: tuple[Flag[object], ...] = (
@@ -103,7 +110,7 @@ WORKING: tuple[Flag[object], ...] = (
 def _inert(
     name: str, kind: kinds.FlagKind[object], default: object, why: str
 ) -> Flag[object]:
-    return Flag(name, kind, default, "Accepted for the reference.", no_effect=why)
+    return Flag(name, kind, default, "Ignored.", no_effect=why)
 
 
 INERT: tuple[Flag[object], ...] = (

@@ -26,49 +26,55 @@ LISTEN_ADDRESS = Flag(
     kinds.TEXT,
     "127.0.0.1:9000",
     "Loopback address of plain HTTP, none if empty; also LISTEN_ADDRESS.",
+    group=flags.SERVING,
 )
 KUBECONFIG = Flag(
     "kubeconfig",
     kinds.TEXT,
     "",
-    "How to reach the API server; in-cluster if empty; also KUBECONFIG.",
+    "Path of the kubeconfig; also KUBECONFIG; empty: the service account of the Pod.",
 )
 SECURE_PORT = Flag(
     "secure-port",
     kinds.integer(0, 65535),
     0,
     "HTTPS port of probes and metrics, for clusters without kube-rbac-proxy; 0: none.",
+    group=flags.SERVING,
 )
 ORPHAN_MIN_AGE = Flag(
     "orphaned-disk-min-age",
     kinds.duration(0),
     model.ORPHAN_MIN_AGE.total_seconds(),
     "Minimum age of a volume without a PersistentVolume to be reported as orphaned.",
+    group=flags.DISCOVERY,
 )
 MANAGE_CLASSES = Flag(
     "manage-storage-classes",
     kinds.BOOLEAN,
     False,
     "Keep a StorageClass for each volume type.",
+    group=flags.DISCOVERY,
 )
 EXCLUDE = Flag(
     "storage-class-exclude",
     kinds.ARRAY,
     (),
     "Regular expression; classes whose whole name matches are not made. Repeatable.",
+    group=flags.DISCOVERY,
 )
 DEFAULT_CLASS = Flag(
     "default-storage-class",
     kinds.TEXT,
     "",
     "The default class; the one that is it already, else the first, if empty.",
+    group=flags.DISCOVERY,
 )
 
 
 def cloud(names: tuple[str, ...]) -> Flag[str]:
     """Return the flag that names the kind of cloud; it has no default."""
-    text = f"The cloud to read: {', '.join(names)}. Required."
-    return Flag("cloud", kinds.TEXT, "", text)
+    text = f"Cloud to read: {', '.join(names)}."
+    return Flag("cloud", kinds.TEXT, "", text, is_required=True)
 
 
 def access_deployment(default: str) -> Flag[str]:
@@ -77,7 +83,9 @@ def access_deployment(default: str) -> Flag[str]:
         "access-deployment",
         kinds.TEXT,
         default,
-        "namespace/name of the Deployment whose prometheus-metrics a reader may get.",
+        "Deployment, as namespace/name, of which clients need the subresource"
+        " prometheus-metrics to read metrics.",
+        group=flags.SERVING,
     )
 
 

@@ -17,19 +17,33 @@ NAMESPACE = Flag(
     "openstack",
     "Namespace of the OpenStackDeployment that is served.",
 )
-HELM = Flag("helm", kinds.TEXT, "helm", "The helm program: a name on PATH or a path.")
+HELM = Flag(
+    "helm",
+    kinds.TEXT,
+    "helm",
+    "The helm program: a name on PATH or a path.",
+    group=flags.HELM,
+)
 HELM_TIMEOUT = Flag(
     "helm-timeout",
     kinds.duration(1),
     600.0,
     "How long helm waits for each hook Job.",
+    group=flags.HELM,
 )
-SLOTS = Flag("helm-slots", kinds.integer(1, 64), 4, "Helm runs at the same time.")
+SLOTS = Flag(
+    "helm-slots",
+    kinds.integer(1, 64),
+    4,
+    "Helm runs at the same time.",
+    group=flags.HELM,
+)
 CHART_CACHE = Flag(
     "chart-cache",
     kinds.TEXT,
     "",
     "Folder for charts; below the temporary folder if empty.",
+    group=flags.HELM,
 )
 CHART_SOURCE = Flag(
     "chart-source",
@@ -37,6 +51,7 @@ CHART_SOURCE = Flag(
     "",
     "Source of charts for a spec that names no repository: http(s)://, oci:// or a"
     " folder.",
+    group=flags.HELM,
 )
 SETTINGS = Flag(
     "settings",
@@ -46,16 +61,25 @@ SETTINGS = Flag(
     " change. The ConfigMap rockoon-config overrides them.",
 )
 SECURE_PORT = Flag(
-    "secure-port", kinds.integer(0, 65535), 10290, "HTTPS port of probes and metrics."
+    "secure-port",
+    kinds.integer(0, 65535),
+    10290,
+    "HTTPS port of probes and metrics.",
+    group=flags.SERVING,
 )
 WEBHOOK_PORT = Flag(
     "webhook-port",
     kinds.integer(0, 65535),
     0,
     "HTTPS port of the admission webhook; 0: no webhook.",
+    group=flags.SERVING,
 )
 LEASE_NAME = Flag(
-    "leader-elect-resource-name", kinds.TEXT, "osdpl-controller", "Name of the Lease."
+    "leader-elect-resource-name",
+    kinds.TEXT,
+    "osdpl-controller",
+    "Name of the Lease.",
+    group=flags.LEADER_ELECTION,
 )
 
 FLAGS: tuple[Flag[object], ...] = (

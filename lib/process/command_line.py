@@ -5,12 +5,15 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from lib.process import config, flags, kinds, shutdown
 
 HELP = flags.Flag("help", kinds.BOOLEAN, False, "Show help and exit.", short="h")
+HELP_ALL = flags.Flag(
+    "help-all", kinds.BOOLEAN, False, "Show help with ignored flags, and exit."
+)
 VERSION = flags.Flag(
     "version",
     dataclasses.replace(kinds.one_of("true", "false", "raw"), implied="true"),
@@ -24,6 +27,7 @@ VERBOSITY = flags.Flag(
     0,
     "Log verbosity; 4 or higher enables debug messages.",
     short="v",
+    group=flags.LOGGING,
 )
 VMODULE = flags.Flag[object](
     "vmodule",
@@ -51,9 +55,9 @@ def _nothing_wrong(values: flags.Values) -> Sequence[config.FieldProblem | str]:
 class Program:
     """What a component is called, does and accepts.
 
-    table: its flags; --help and --version are added. judge: returns the problems of
-    flags that were read, and of the files and addresses that they name, to be reported
-    together with flags that were not read.
+    table: its flags, without --help, --help-all and --version. judge: returns the
+    problems of flags that were read, and of the files and addresses that they name, to
+    be reported together with flags that were not read.
     """
 
     name: str
@@ -85,10 +89,11 @@ def execute(
     `run` is given the values and returns the exit code. A ConfigError, of the flags or
     raised by `run`, ends it with code 2 and one line per problem on standard error.
     """
-    table = (*program.table, HELP, VERSION)
+    table = (*program.table, HELP, HELP_ALL, VERSION)
     values, unread = flags.sift(table, arguments)
-    if values[HELP] or (unread and _asks_for_help(arguments)):
-        sys.stdout.write(_help_text(program, table))
+    shows_all = values[HELP_ALL]
+    if values[HELP] or shows_all or (unread and _asks_for_help(arguments)):
+        sys.stdout.write(_help_text(program, table, shows_all))
         return shutdown.Exit.OK
     if values[VERSION] != "false" and not unread:
         sys.stdout.write(f"{program.name} {program.version}\n")
@@ -119,8 +124,10 @@ def _asks_for_help(arguments: Sequence[str]) -> bool:
     return any(argument in ("--help", "-h") for argument in arguments)
 
 
-def _help_text(program: Program, table: Sequence[flags.Flag[object]]) -> str:
-    """Return usage, description and a line for each flag, wrapped for the terminal."""
+def _help_text(
+    program: Program, table: Sequence[flags.Flag[object]], shows_all: bool
+) -> str:
+    """Return usage, description and the flags in groups, wrapped for the terminal."""
     width = max(min(shutil.get_terminal_size().columns, 80) - 2, 50)
     paragraphs = program.help.strip().split("\n\n")
     described = [
@@ -132,19 +139,43 @@ def _help_text(program: Program, table: Sequence[flags.Flag[object]]) -> str:
         )
         for text in paragraphs
     ]
-    heads = [_INDENT + _head(flag) for flag in table]
-    column = min(max(map(len, heads)), HEAD_MAX + len(_INDENT)) + 2
-    rows = (
-        _row(head, _body(flag), column, width)
-        for head, flag in zip(heads, table, strict=True)
-    )
+    shown = [flag for flag in table if shows_all or not flag.no_effect]
+    widest = max(len(_head(flag)) for flag in shown)
+    column = len(_INDENT) + min(widest, HEAD_MAX) + 2
+    groups = [
+        "\n".join((f"{title}:", *(_row(flag, column, width) for flag in members)))
+        for title, members in grouped(shown)
+    ]
+    if len(shown) < len(table):
+        groups.append(
+            f"{len(table) - len(shown)} more flags are accepted and ignored:"
+            " --help-all."
+        )
     usage = f"Usage: {program.name} [flags]"
-    return "\n\n".join((usage, *described, "Flags:\n" + "\n".join(rows))) + "\n"
+    return "\n\n".join((usage, *described, *groups)) + "\n"
 
 
-def _row(head: str, body: str, column: int, width: int) -> str:
+IGNORED = "Ignored flags of the reference"
+
+
+def grouped(
+    table: Sequence[flags.Flag[object]],
+) -> Iterator[tuple[str, Sequence[flags.Flag[object]]]]:
+    """Yield each group of flags with its title; those without effect are the last."""
+    for title in flags.GROUPS:
+        members = [f for f in table if f.group == title and not f.no_effect]
+        if members:
+            yield title, members
+    if ignored := [flag for flag in table if flag.no_effect]:
+        yield IGNORED, ignored
+
+
+def _row(flag: flags.Flag[object], column: int, width: int) -> str:
     """Return a flag with its meaning in a column beside it, or from the next line."""
-    lines = textwrap.wrap(" ".join(body.split()), max(width - column, 10))
+    head = _INDENT + _head(flag)
+    lines = textwrap.wrap(
+        " ".join(_body(flag).split()), max(width - column, 10), break_on_hyphens=False
+    )
     if len(head) + 2 > column:
         return head + "".join("\n" + " " * column + line for line in lines)
     return head.ljust(column) + ("\n" + " " * column).join(lines)
@@ -167,23 +198,33 @@ _ZERO = ("", "false", "0", "0s", "[]")
 def _body(flag: flags.Flag[object]) -> str:
     if flag.no_effect:
         return f"Ignored: {flag.no_effect}."
+    if flag.is_required:
+        return f"{flag.help} (required)"
     default = _default(flag)
     return flag.help if default in _ZERO else f"{flag.help} (default {default})"
 
 
 def reference(table: Sequence[flags.Flag[object]]) -> str:
-    """Write the table for the reference page, in Markdown, sorted by name."""
-    lines = ["| flag | type | default | meaning |", "|---|---|---|---|"]
-    for flag in sorted(table, key=lambda flag: flag.name):
-        default = _default(flag)
-        meaning = flag.help
-        if flag.no_effect:
-            meaning = f"**No effect:** {flag.no_effect}."
-        cells = (
-            f"`--{flag.name}`" + (f", `-{flag.short}`" if flag.short else ""),
-            flag.kind.name,
-            f"`{default}`" if default else "",
-            meaning,
-        )
-        lines.append("| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |")
+    """Write the reference page of a table in Markdown: a table for each group."""
+    return "\n".join(_section(title, members) for title, members in grouped(table))
+
+
+def _section(title: str, members: Sequence[flags.Flag[object]]) -> str:
+    lines = [
+        f"## {title}\n",
+        "| flag | type | default | meaning |",
+        "|---|---|---|---|",
+        *map(_reference_row, sorted(members, key=lambda flag: flag.name)),
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _reference_row(flag: flags.Flag[object]) -> str:
+    default = _default(flag)
+    cells = (
+        f"`--{flag.name}`" + (f", `-{flag.short}`" if flag.short else ""),
+        flag.kind.name,
+        "required" if flag.is_required else f"`{default}`" if default else "",
+        f"**No effect:** {flag.no_effect}." if flag.no_effect else flag.help,
+    )
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

@@ -19,6 +19,24 @@ T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 
+GENERAL = "General"
+LEADER_ELECTION = "Leader election"
+NODES = "Nodes"
+NODE_DELETION = "Node deletion"
+LOAD_BALANCERS = "Load balancers"
+ROUTES = "Routes"
+VOLUMES = "Volumes"
+DISCOVERY = "Discovery"
+HELM = "Helm"
+SERVING = "Serving"
+LOGGING = "Logging"
+GROUPS = (
+    *(GENERAL, NODES, NODE_DELETION, LOAD_BALANCERS, ROUTES, VOLUMES, DISCOVERY, HELM),
+    *(LEADER_ELECTION, SERVING, LOGGING),
+)
+"""Groups of --help, in their order."""
+
+
 # No slots: Python 3.11 then could not make it as Flag[...](...).
 @dataclasses.dataclass(frozen=True)
 class Flag(Generic[T_co]):
@@ -26,7 +44,8 @@ class Flag(Generic[T_co]):
 
     name: without hyphens before it. short: its one letter, if any. no_effect: why it
     is accepted but does nothing, to be read after "because"; empty for one that works.
-    is_secret: its value must not be shown.
+    is_secret: its value must not be shown. group: of --help. is_required: its value
+    must not be empty; checked by the daemon, shown by --help.
     """
 
     name: str
@@ -36,6 +55,8 @@ class Flag(Generic[T_co]):
     short: str = ""
     no_effect: str = ""
     is_secret: bool = False
+    group: str = GENERAL
+    is_required: bool = False
 
 
 class Values:

@@ -114,12 +114,16 @@ def test_help_names_every_flag_with_type_and_default(
     result = invoke(argument, run=run)
     assert result.exit_code == 0
     assert "Does one thing." in result.stdout
-    for text in ("--period duration", "default 5m0s", "-v, --v level", "it is gone"):
+    for text in ("--period duration", "default 5m0s", "-v, --v level", "Logging:"):
         assert text in result.stdout
     # What is off, 0 or empty by default needs no words.
     for text in ("default false", "default 0", "default []", "Accepted"):
         assert text not in result.stdout
-    assert "Ignored: it is gone." in result.stdout
+    assert "2 more flags are accepted and ignored: --help-all" in result.stdout
+    assert "--old" not in result.stdout
+    whole = invoke("--help-all", run=run).stdout
+    assert "Ignored flags of the reference:" in whole
+    assert "Ignored: it is gone." in whole
     words = " ".join(result.stdout.split())
     assert "--version string Print version and exit." in words
 
@@ -138,7 +142,7 @@ def test_help_is_wrapped_for_the_terminal(
     long = flags.Flag(name, kinds.BOOLEAN, False, " ".join(["word"] * 40))
     program = dataclasses.replace(PROGRAM, table=(PERIOD, long))
     wide = invoke("--help", program=program).stdout
-    assert wide.startswith("Usage: a-daemon [flags]\n\n  Does one thing.\n\nFlags:\n")
+    assert wide.startswith("Usage: a-daemon [flags]\n\n  Does one thing.\n\nGeneral:\n")
     assert 70 < max(map(len, wide.splitlines())) <= 78
     assert f"\n  --{name}\n{' ' * 34}word word" in wide
     assert f"\n  --period duration{' ' * 15}How often a|b is done." in wide
@@ -184,7 +188,10 @@ def test_version_is_printed(argument: str, invoke: Invoke) -> None:
 
 def test_the_reference_is_a_sorted_markdown_table() -> None:
     lines = command_line.reference(PROGRAM.table).splitlines()
-    assert lines[0] == "| flag | type | default | meaning |"
-    assert lines[2] == "| `--old` | boolean | `false` | **No effect:** it is gone. |"
-    assert lines[3] == r"| `--period` | duration | `5m0s` | How often a\|b is done. |"
-    assert lines[4].startswith("| `--v`, `-v` | level | `0` |")
+    assert lines[:3] == ["## General", "", "| flag | type | default | meaning |"]
+    assert r"| `--period` | duration | `5m0s` | How often a\|b is done. |" in lines
+    ignored = lines.index("## Ignored flags of the reference")
+    assert lines.index("## Logging") < ignored
+    row = "| `--old` | boolean | `false` | **No effect:** it is gone. |"
+    assert lines[ignored + 4] == row
+    assert any(line.startswith("| `--v`, `-v` | level | `0` |") for line in lines)
