@@ -171,7 +171,7 @@ def bad_flags(ground: Ground, port: int) -> Started:
         ),
         "kubeconfig not readable": (
             ground.words(good, f"--kubeconfig={yaml}"),
-            [f'--kubeconfig: invalid value "{yaml}": must be a usable one'],
+            [f"--kubeconfig: {yaml}: not YAML"],
         ),
         "port in use": (
             ground.words(good, f"--secure-port={port}"),
