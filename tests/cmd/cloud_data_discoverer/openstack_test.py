@@ -37,6 +37,6 @@ def test_every_problem_is_told_and_no_secret() -> None:
 
 
 def test_a_ca_that_is_missing_is_told_by_its_variable(tmp_path: pathlib.Path) -> None:
-    given = openstack.read({**GOOD, "OS_CACERT": str(tmp_path / "ca.crt")})
+    arguments = openstack.read({**GOOD, "OS_CACERT": str(tmp_path / "ca.crt")})
     with pytest.raises(config.ConfigError, match="OS_CACERT: .*ca.crt: no such file"):
-        openstack.source(given, "agent").open(calls())
+        openstack.source(arguments, "agent").open(calls())

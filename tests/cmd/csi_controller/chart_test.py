@@ -53,9 +53,9 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def container(name: str, which: str) -> dict[str, Any]:
-    (found,) = (one for one in pod(name)["containers"] if one["name"] == which)
-    assert isinstance(found, dict)
-    return found
+    (observed,) = (item for item in pod(name)["containers"] if item["name"] == which)
+    assert isinstance(observed, dict)
+    return observed
 
 
 def flag(word: str) -> str:
@@ -73,7 +73,7 @@ def judge(given: Mapping[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_every_container_of_the_reference_is_there(name: str) -> None:
-    assert tuple(one["name"] for one in pod(name)["containers"]) == CONTAINERS
+    assert tuple(item["name"] for item in pod(name)["containers"]) == CONTAINERS
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -82,15 +82,15 @@ def test_arguments_are_taken_by_the_program(name: str, tmp_path: pathlib.Path) -
     args = container(name, "controller")["args"]
     file = tmp_path / "cloud-config"
     file.touch()
-    here = [one.replace("/etc/config", str(tmp_path)) for one in args]
-    found = flags.parse(main.FLAGS, here)
-    assert found.without_effect() == ()
-    read = options.read(found)
-    given = values(name)
+    here = [argument.replace("/etc/config", str(tmp_path)) for argument in args]
+    observed = flags.parse(main.FLAGS, here)
+    assert observed.without_effect() == ()
+    read = options.read(observed)
+    arguments = values(name)
     assert read.cloud_configs == (str(file),)
-    assert read.cluster == given["clusterUUID"]
-    assert read.reads_claims == given["pvcAnnotations"]
-    assert (read.http is None) == (given["httpEndpoint"] == "")
+    assert read.cluster == arguments["clusterUUID"]
+    assert read.reads_claims == arguments["pvcAnnotations"]
+    assert (read.http is None) == (arguments["httpEndpoint"] == "")
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -98,27 +98,27 @@ def test_cloud_conf_is_where_the_program_looks(name: str) -> None:
     args = container(name, "controller")["args"]
     (path,) = (pathlib.Path(a.partition("=")[2]) for a in args if "cloud-config" in a)
     mounts = {m["mountPath"]: m for m in container(name, "controller")["volumeMounts"]}
-    volumes = {one["name"]: one for one in pod(name)["volumes"]}
+    volumes = {item["name"]: item for item in pod(name)["volumes"]}
     secret = volumes[mounts[str(path.parent)]["name"]]["secret"]["secretName"]
-    own = {one["metadata"]["name"]: one["data"] for one in rendered(name, "Secret")}
-    wanted = values(name)["cloudConfig"]["secretName"]
-    assert own.keys() == (set() if wanted else {secret})
-    assert secret == (wanted or "csi-controller")
+    own = {item["metadata"]["name"]: item["data"] for item in rendered(name, "Secret")}
+    expected = values(name)["cloudConfig"]["secretName"]
+    assert own.keys() == (set() if expected else {secret})
+    assert secret == (expected or "csi-controller")
     assert all(path.name in data for data in own.values())
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_all_containers_share_the_socket(name: str) -> None:
     (endpoint,) = (
-        one.removeprefix("--endpoint=unix://")
-        for one in container(name, "controller")["args"]
-        if flag(one) == "endpoint"
+        item.removeprefix("--endpoint=unix://")
+        for item in container(name, "controller")["args"]
+        if flag(item) == "endpoint"
     )
-    for one in pod(name)["containers"]:
-        mounts = {m["mountPath"]: m["name"] for m in one["volumeMounts"]}
-        assert mounts[str(pathlib.Path(endpoint).parent)] == "socket", one["name"]
-        if one["name"] != "controller":
-            assert f"--csi-address={endpoint}" in one["args"]
+    for item in pod(name)["containers"]:
+        mounts = {m["mountPath"]: m["name"] for m in item["volumeMounts"]}
+        assert mounts[str(pathlib.Path(endpoint).parent)] == "socket", item["name"]
+        if item["name"] != "controller":
+            assert f"--csi-address={endpoint}" in item["args"]
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -148,12 +148,12 @@ def _told() -> Iterator[tuple[str, str, str]]:
     """Yield container, argument and why it is right; empty: nobody knows."""
     for program in csi.SIDECARS:
         which = program.removeprefix("csi-")
-        ours = container(USUAL, which)["args"]
+        owned = container(USUAL, which)["args"]
         labs = (*csi.arguments(program), *csi.ELECTION)
-        for word in ours:
+        for word in owned:
             known = "the lab runs it" if word in labs else OTHERWISE.get(flag(word), "")
             yield which, word, known
-        for word in (one for one in labs if one not in ours):
+        for word in (lab for lab in labs if lab not in owned):
             yield which, word, NOT_HERE.get(flag(word), "")
     for word in container(USUAL, "livenessprobe")["args"]:
         yield "livenessprobe", word, NEVER_RUN.get(word, "")
@@ -163,18 +163,18 @@ def test_other_values_change_no_flags() -> None:
     """They change values of flags. Only without topology one flag has no use."""
     other = next(name for name in SNAPSHOTS if name != USUAL)
     for which in CONTAINERS[:-1]:
-        mine, theirs = (container(n, which)["args"] for n in (USUAL, other))
+        mine, not_owned = (container(n, which)["args"] for n in (USUAL, other))
         without = {"strict-topology"} if which == "provisioner" else set()
-        given = [flag(one) for one in mine]
-        assert without <= set(given)
-        expected = [one for one in given if one not in without]
-        assert [flag(one) for one in theirs] == expected
+        arguments = [flag(item) for item in mine]
+        assert without <= set(arguments)
+        expected = [argument for argument in arguments if argument not in without]
+        assert [flag(item) for item in not_owned] == expected
 
 
 def test_topology_is_the_fourth_argument() -> None:
     """Source: Deckhouse's own tests, which look for it there."""
-    found = {n: container(n, "provisioner")["args"][3] for n in SNAPSHOTS}
-    assert found == {
+    observed = {n: container(n, "provisioner")["args"][3] for n in SNAPSHOTS}
+    assert observed == {
         "own-secret": "--feature-gates=Topology=true",
         "shared-secret": "--feature-gates=Topology=false",
     }
@@ -183,23 +183,23 @@ def test_topology_is_the_fourth_argument() -> None:
 def test_the_versions_are_those_of_the_lab() -> None:
     """livenessprobe's is the reference's."""
     locks = pathlib.Path("lib/lab/artifacts/modules").glob("csi*/go.mod")
-    text = "".join(one.read_text() for one in locks)
+    text = "".join(lock.read_text() for lock in locks)
     sidecars = yaml.safe_load((CHART / "values.yaml").read_text())["sidecars"]
     for program in csi.SIDECARS:
         which = program.removeprefix("csi-")
-        (found,) = re.findall(rf"kubernetes-csi/external-{which}/v\d+ (v\S+)", text)
-        assert sidecars[which]["version"] == found
+        (observed,) = re.findall(rf"kubernetes-csi/external-{which}/v\d+ (v\S+)", text)
+        assert sidecars[which]["version"] == observed
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_images_are_those_of_the_values(name: str) -> None:
-    given = values(name)
+    arguments = values(name)
     for which in CONTAINERS[:-1]:
-        one = given["sidecars"][which]
+        one = arguments["sidecars"][which]
         mark = "@" if one["version"].startswith("sha256:") else ":"
-        wanted = f"{one['image']}{mark}{one['version']}"
-        assert container(name, which)["image"] == wanted
-    assert container(name, "controller")["image"] == given["image"]
+        expected = f"{one['image']}{mark}{one['version']}"
+        assert container(name, which)["image"] == expected
+    assert container(name, "controller")["image"] == arguments["image"]
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -208,25 +208,27 @@ def test_the_rights_and_the_driver_are_those_of_the_tests(name: str) -> None:
 
     Permissions to read Secrets by name are added, and claims only where they are read.
     """
-    given = values(name)
-    text = csi.manifest(reads_claims=given["pvcAnnotations"])
+    arguments = values(name)
+    text = csi.manifest(reads_claims=arguments["pvcAnnotations"])
     home = SNAPSHOTS[name].namespace
     every = list(
         yaml.safe_load_all(text.replace("namespace: kube-system", f"namespace: {home}"))
     )
-    kinds = {one["kind"] for one in every} - {"CSIDriver"}
-    found = [one for kind in kinds for one in rendered(name, kind)]
-    assert all(one in found for one in every if one["kind"] in kinds)
-    more = [one["metadata"] for one in found if one not in every]
-    assert {one["name"] for one in more} <= {"csi-controller:secrets"}
+    kinds = {item["kind"] for item in every} - {"CSIDriver"}
+    observed = [item for kind in kinds for item in rendered(name, kind)]
+    assert all(item in observed for item in every if item["kind"] in kinds)
+    more = [item["metadata"] for item in observed if item not in every]
+    assert {item["name"] for item in more} <= {"csi-controller:secrets"}
     read = {
-        (one["metadata"]["namespace"], secret)
-        for one in found
-        if one["kind"] == "Role" and one not in every
-        for rule in one["rules"]
+        (item["metadata"]["namespace"], secret)
+        for item in observed
+        if item["kind"] == "Role" and item not in every
+        for rule in item["rules"]
         for secret in rule["resourceNames"]
     }
-    assert read == {(s["namespace"], s["name"]) for s in given["storageClassSecrets"]}
+    assert read == {
+        (s["namespace"], s["name"]) for s in arguments["storageClassSecrets"]
+    }
     (account,) = rendered(name, "ServiceAccount")
     assert pod(name)["serviceAccountName"] == account["metadata"]["name"]
 
@@ -273,7 +275,7 @@ def test_the_csi_driver_by_its_values() -> None:
 def test_templates_values_and_schema_know_the_same_keys() -> None:
     usual = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = json.loads((CHART / "values.schema.json").read_text())
-    texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
+    texts = "".join(item.read_text() for item in (CHART / "templates").iterdir())
     shared = "".join(charts.library(pathlib.Path()).values())
     own, library = (
         set(re.findall(r"\.Values\.(\w+)", text)) for text in (texts, shared)

@@ -37,24 +37,24 @@ def _read(*words: str) -> options.DriverOptions:
 def test_the_platforms_own_arguments_are_taken(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "cloud-config"
     file.write_text(GOOD)
-    found = _read(
+    observed = _read(
         "--nodeid=master-0",
         f"--cloud-config={file}",
         "--cluster=d5a0",
         "--endpoint=unix:///csi/csi.sock",
     )
-    assert found.endpoint == "unix:///csi/csi.sock"
-    assert found.cluster == "d5a0"
-    assert found.cloud_names == ("",)
-    assert found.has_zones
-    assert found.has_controller
-    assert found.http is None
+    assert observed.endpoint == "unix:///csi/csi.sock"
+    assert observed.cluster == "d5a0"
+    assert observed.cloud_names == ("",)
+    assert observed.has_zones
+    assert observed.has_controller
+    assert observed.http is None
 
 
 def test_what_is_missing_is_told_together() -> None:
     with pytest.raises(config.ConfigError) as raised:
         _read("--http-endpoint=8080", "--kubeconfig=/no/such/file")
-    assert [str(one) for one in raised.value.problems] == [
+    assert [str(problem) for problem in raised.value.problems] == [
         (
             "--endpoint: not set: must be unix:///path/of/a/socket or tcp://host:port,"
             " with a port up to 65535"
@@ -79,12 +79,12 @@ def test_what_is_missing_is_told_together() -> None:
 def test_an_http_endpoint_is_read_as_go_reads_it(
     text: str, address: tuple[str, int]
 ) -> None:
-    found = _read(
+    observed = _read(
         "--endpoint=tcp://127.0.0.1:1",
         "--provide-controller-service=false",
         f"--http-endpoint={text}",
     )
-    assert found.http == address
+    assert observed.http == address
 
 
 def test_an_unknown_kind_of_cloud_is_refused() -> None:

@@ -46,13 +46,13 @@ class Recording(fake.FakeVolumes):
 
     def create(self, spec: VolumeSpec) -> Volume:
         self.specs.append(spec)
-        made = super().create(spec)
+        created = super().create(spec)
         if not self.tells_zones:
-            made = dataclasses.replace(
-                made, zones=None, phase=VolumePhase.AVAILABLE, was_ready=True
+            created = dataclasses.replace(
+                created, zones=None, phase=VolumePhase.AVAILABLE, was_ready=True
             )
-            self.put(made)
-        return made
+            self.put(created)
+        return created
 
 
 class World:
@@ -110,9 +110,9 @@ class World:
 def cap(
     mode: int = Mode.SINGLE_NODE_WRITER, block: bool = False
 ) -> pb.VolumeCapability:
-    made = pb.VolumeCapability(access_mode=Mode(mode=Mode.Mode.Name(mode)))
-    (made.block if block else made.mount).SetInParent()
-    return made
+    created = pb.VolumeCapability(access_mode=Mode(mode=Mode.Mode.Name(mode)))
+    (created.block if block else created.mount).SetInParent()
+    return created
 
 
 def zones(requisite: str = "", preferred: str = "") -> pb.TopologyRequirement:
@@ -125,7 +125,7 @@ def zones(requisite: str = "", preferred: str = "") -> pb.TopologyRequirement:
 
 
 def told(volume: pb.Volume) -> list[dict[str, str]]:
-    return [dict(one.segments) for one in volume.accessible_topology]
+    return [dict(item.segments) for item in volume.accessible_topology]
 
 
 def stock(number: int, **fields: object) -> Volume:
@@ -141,11 +141,11 @@ def stock(number: int, **fields: object) -> Volume:
 
 def test_a_volume_is_answered_when_it_is_available() -> None:
     world = World()
-    made = world.create(capacity_range=pb.CapacityRange(required_bytes=GIB + 1))
-    (there,) = world.cloud.volumes()
-    assert made.volume_id == there.id
-    assert made.capacity_bytes == 2 * GIB
-    assert there.phase is VolumePhase.AVAILABLE
+    created = world.create(capacity_range=pb.CapacityRange(required_bytes=GIB + 1))
+    (existing,) = world.cloud.volumes()
+    assert created.volume_id == existing.id
+    assert created.capacity_bytes == 2 * GIB
+    assert existing.phase is VolumePhase.AVAILABLE
 
 
 def test_the_same_name_gives_the_same_id() -> None:
@@ -156,23 +156,23 @@ def test_the_same_name_gives_the_same_id() -> None:
 
 def test_the_provisioners_keys_become_metadata_and_no_parameters() -> None:
     world = World()
-    given = {
+    arguments = {
         "csi.storage.k8s.io/pvc/name": "data",
         "csi.storage.k8s.io/pvc/namespace": "web",
         "csi.storage.k8s.io/pv/name": "pvc-1",
     }
-    world.create(parameters={**given, "type": "fast"})
+    world.create(parameters={**arguments, "type": "fast"})
     (request,) = world.cloud.requests
     assert request.parameters == {"type": "fast"}
-    assert request.metadata == given
+    assert request.metadata == arguments
     assert request.cluster == "c"
     assert world.asked == [("web", "data")]
 
 
 def cap_of(fs_type: str) -> pb.VolumeCapability:
-    made = cap()
-    made.mount.fs_type = fs_type
-    return made
+    created = cap()
+    created.mount.fs_type = fs_type
+    return created
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_options_of_mkfs_reach_the_node_and_not_the_cloud(
     """They are in the volume context, whose keys the driver knows as its own."""
     world = World()
     parameters = {OPTIONS: options, "type": "fast"}
-    made = world.create(parameters=parameters, volume_capabilities=[cap_of(fs_type)])
-    assert dict(made.volume_context) == {OPTIONS: options}
+    created = world.create(parameters=parameters, volume_capabilities=[cap_of(fs_type)])
+    assert dict(created.volume_context) == {OPTIONS: options}
     assert world.cloud.requests[0].parameters == {"type": "fast"}
     validated = pb.ValidateVolumeCapabilitiesRequest(
-        volume_id=made.volume_id,
+        volume_id=created.volume_id,
         volume_capabilities=[cap_of(fs_type)],
-        volume_context=made.volume_context,
+        volume_context=created.volume_context,
         parameters=parameters,
     )
     assert world.controller.validate(validated, world.call()).message == ""
@@ -248,9 +248,9 @@ def test_annotations_of_the_claim_place_a_volume_by_others() -> None:
         "csi.storage.k8s.io/pvc/name": "d",
         "csi.storage.k8s.io/pvc/namespace": "n",
     }
-    made = world.create(parameters=names)
+    created = world.create(parameters=names)
     assert world.cloud.specs[0].near == (stock(7).id, stock(8).id)
-    assert dict(made.volume_context) == {"near": "pvc-7, pvc-8"}
+    assert dict(created.volume_context) == {"near": "pvc-7, pvc-8"}
 
 
 def test_an_affinity_with_nobody_is_refused() -> None:
@@ -297,14 +297,14 @@ def test_a_volume_that_tells_no_zone_is_reached_from_where_it_was_wanted() -> No
     """All of the segments that were preferred are repeated (ignore-volume-az)."""
     world = World()
     world.cloud.tells_zones = False
-    made = world.create(accessibility_requirements=zones("z1 z2", "z1"))
-    assert told(made) == [{KEY: "z1", "x": "y"}]
+    created = world.create(accessibility_requirements=zones("z1 z2", "z1"))
+    assert told(created) == [{KEY: "z1", "x": "y"}]
 
 
 def test_without_topology_no_zone_is_chosen_nor_told() -> None:
     world = World(has_zones=False)
-    made = world.create(accessibility_requirements=zones("z2", "z2"))
-    assert told(made) == []
+    created = world.create(accessibility_requirements=zones("z2", "z2"))
+    assert told(created) == []
     assert world.cloud.requests[0].preferred == ()
 
 
@@ -313,8 +313,8 @@ def test_a_clone_names_its_source() -> None:
     world.cloud.put(stock(7))
     kind = pb.VolumeContentSource.VolumeSource
     source = pb.VolumeContentSource(volume=kind(volume_id=stock(7).id))
-    made = world.create(volume_content_source=source)
-    assert made.content_source == source
+    created = world.create(volume_content_source=source)
+    assert created.content_source == source
     assert world.cloud.volumes()[1].source == stock(7).id
 
 
@@ -348,20 +348,20 @@ def test_pages_show_each_volume_once_though_volumes_go() -> None:
     one, two = world.clouds.values()
     one.put(*(stock(number) for number in range(5)))
     two.put(*(stock(number) for number in range(10, 13)))
-    seen: list[str] = []
+    observed: list[str] = []
     token = ""
     for _ in range(10):
         page = world.list(2, token)
         assert len(page.entries) <= 2
-        seen += [entry.volume.volume_id for entry in page.entries]
+        observed += [entry.volume.volume_id for entry in page.entries]
         token = page.next_token
-        if len(seen) == 2:  # the last one shown is deleted
+        if len(observed) == 2:  # the last one shown is deleted
             one.delete(stock(1).id)
             world.clock.move(61)
         if not token:
             break
-    wanted = [stock(number).id for number in (0, 1, 2, 3, 4, 10, 11, 12)]
-    assert seen == wanted
+    expected = [stock(number).id for number in (0, 1, 2, 3, 4, 10, 11, 12)]
+    assert observed == expected
 
 
 def test_a_page_that_ends_with_the_list_has_no_token() -> None:
@@ -387,9 +387,9 @@ def test_a_created_volume_raises_the_count_by_one_at_once() -> None:
     world = World()
     world.cloud.put(stock(7))
     assert len(world.list().entries) == 1
-    made = world.create(name="new")
+    created = world.create(name="new")
     assert len(world.list().entries) == 2
-    request = pb.DeleteVolumeRequest(volume_id=made.volume_id)
+    request = pb.DeleteVolumeRequest(volume_id=created.volume_id)
     world.controller.delete_volume(request, world.call())
     assert len(world.list().entries) == 1
     assert world.cloud.calls.count("list volumes") == 1
@@ -405,17 +405,17 @@ def test_only_what_is_attached_counts_as_published() -> None:
     (entry,) = world.list().entries
     assert list(entry.status.published_node_ids) == [NODE]
     request = pb.ControllerGetVolumeRequest(volume_id=stock(1).id)
-    found = world.controller.get_volume(request, world.call())
-    assert list(found.status.published_node_ids) == [NODE]
-    assert found.volume.capacity_bytes == GIB
+    observed = world.controller.get_volume(request, world.call())
+    assert list(observed.status.published_node_ids) == [NODE]
+    assert observed.volume.capacity_bytes == GIB
 
 
 def test_secrets_choose_the_cloud_and_a_volume_is_looked_for_in_all() -> None:
     world = World(("", "second"))
-    made = world.create(secrets={"cloud": "second"})
+    created = world.create(secrets={"cloud": "second"})
     assert not world.clouds[""].volumes()
     assert len(world.clouds["second"].volumes()) == 1
-    request = pb.ControllerGetVolumeRequest(volume_id=made.volume_id)
+    request = pb.ControllerGetVolumeRequest(volume_id=created.volume_id)
     assert world.controller.get_volume(request, world.call()).volume.volume_id
 
 
@@ -466,7 +466,7 @@ def test_exactly_what_is_offered_is_claimed() -> None:
     request = pb.ControllerGetCapabilitiesRequest()
     answer = world.controller.offers(request, world.call())
     kind = pb.ControllerServiceCapability.RPC.Type
-    assert {kind.Name(one.rpc.type) for one in answer.capabilities} == {
+    assert {kind.Name(capability.rpc.type) for capability in answer.capabilities} == {
         "CREATE_DELETE_VOLUME",
         "PUBLISH_UNPUBLISH_VOLUME",
         "LIST_VOLUMES",
@@ -488,14 +488,14 @@ def test_the_plugin_says_who_it_is(has_zones: bool) -> None:
     call = callers.Caller(0)
     info = one.info(pb.GetPluginInfoRequest(), call)
     assert (info.name, info.vendor_version) == ("cinder.example", "1")
-    found = one.offers(pb.GetPluginCapabilitiesRequest(), call).capabilities
+    observed = one.offers(pb.GetPluginCapabilitiesRequest(), call).capabilities
     service = pb.PluginCapability.Service.Type
     services = {
-        service.Name(one.service.type) for one in found if one.HasField("service")
+        service.Name(item.service.type) for item in observed if item.HasField("service")
     }
     zones_told = "VOLUME_ACCESSIBILITY_CONSTRAINTS" in services
     assert zones_told == has_zones
-    assert len([one for one in found if one.HasField("volume_expansion")]) == 2
+    assert len([item for item in observed if item.HasField("volume_expansion")]) == 2
     assert one.probe(pb.ProbeRequest(), call) == pb.ProbeResponse()
 
 
@@ -549,9 +549,9 @@ def test_only_what_is_true_of_a_volume_is_confirmed(
     fields: dict[str, object], words: str
 ) -> None:
     world = World()
-    made = world.create(parameters={"type": "slow"})
+    created = world.create(parameters={"type": "slow"})
     request = pb.ValidateVolumeCapabilitiesRequest(
-        volume_id=made.volume_id,
+        volume_id=created.volume_id,
         volume_capabilities=[cap()],
         **fields,  # type: ignore[arg-type]  # any field
     )

@@ -69,7 +69,7 @@ class Running:
             {"": self.clouds.open},
             counting.Reference("fake", lambda operation: operation.replace(" ", "_")),
         )
-        wanted = options.DriverOptions(
+        expected = options.DriverOptions(
             endpoint=f"unix://{self.socket}",
             cloud_configs=(),
             cloud_names=("",),
@@ -85,7 +85,7 @@ class Running:
         registry = prometheus_client.CollectorRegistry()
         # Long ago: right after its start a process waits before it creates anything.
         times = driver.PluginTimes(grace_s=0.2, started=time.monotonic() - 3600)
-        self.plugin = driver.Plugin(program, wanted, registry, self.stop, times)
+        self.plugin = driver.Plugin(program, expected, registry, self.stop, times)
         self.thread = threading.Thread(
             target=lambda: self.exit.append(self.plugin.run({}))
         )
@@ -133,8 +133,10 @@ def test_what_is_odd_in_the_files_is_told_once(tmp_path: pathlib.Path) -> None:
 def test_calls_reach_the_cloud_and_the_end_is_in_order(running: Running) -> None:
     raw = running.call("/csi.v1.Identity/GetPluginInfo", pb.GetPluginInfoRequest())
     assert pb.GetPluginInfoResponse.FromString(raw).name == "fake.example"
-    made = running.create("pvc-1")
-    assert [one.id for one in running.clouds.opened[0].volumes()] == [made.volume_id]
+    created = running.create("pvc-1")
+    assert [volume.id for volume in running.clouds.opened[0].volumes()] == [
+        created.volume_id
+    ]
     running.stop.set()
     running.thread.join(PATIENCE_S)
     assert running.exit == [0]

@@ -144,17 +144,17 @@ def _patience(seconds: float) -> Prepare:
 def cap(
     mode: int = Mode.SINGLE_NODE_WRITER, kind: str = "mount"
 ) -> pb.VolumeCapability:
-    made = pb.VolumeCapability(access_mode=Mode(mode=Mode.Mode.Name(mode)))
+    created = pb.VolumeCapability(access_mode=Mode(mode=Mode.Mode.Name(mode)))
     if kind == "mount":
-        made.mount.SetInParent()
+        created.mount.SetInParent()
     elif kind == "block":
-        made.block.SetInParent()
-    return made
+        created.block.SetInParent()
+    return created
 
 
 def create(**fields: object) -> pb.CreateVolumeRequest:
-    given: dict[str, object] = {"name": "pvc-1", "volume_capabilities": [cap()]}
-    request = pb.CreateVolumeRequest(**{**given, **fields})  # type: ignore[arg-type]
+    arguments: dict[str, object] = {"name": "pvc-1", "volume_capabilities": [cap()]}
+    request = pb.CreateVolumeRequest(**{**arguments, **fields})  # type: ignore[arg-type]
     if not request.HasField("capacity_range"):
         request.capacity_range.required_bytes = 10 * GIB
     return request
@@ -184,25 +184,25 @@ def zones(*requisite: str, preferred: tuple[str, ...] = ()) -> pb.TopologyRequir
 
 
 def publish(**fields: object) -> pb.ControllerPublishVolumeRequest:
-    given: dict[str, object] = {
+    arguments: dict[str, object] = {
         "volume_id": ID,
         "node_id": NODE,
         "volume_capability": cap(),
     }
     kind = pb.ControllerPublishVolumeRequest
-    return kind(**{**given, **fields})  # type: ignore[arg-type]
+    return kind(**{**arguments, **fields})  # type: ignore[arg-type]
 
 
 def unpublish(**fields: object) -> pb.ControllerUnpublishVolumeRequest:
-    given: dict[str, object] = {"volume_id": ID, "node_id": NODE}
+    arguments: dict[str, object] = {"volume_id": ID, "node_id": NODE}
     kind = pb.ControllerUnpublishVolumeRequest
-    return kind(**{**given, **fields})  # type: ignore[arg-type]
+    return kind(**{**arguments, **fields})  # type: ignore[arg-type]
 
 
 def expand(**fields: object) -> pb.ControllerExpandVolumeRequest:
-    given: dict[str, object] = {"volume_id": ID, "capacity_range": size(20 * GIB)}
+    arguments: dict[str, object] = {"volume_id": ID, "capacity_range": size(20 * GIB)}
     kind = pb.ControllerExpandVolumeRequest
-    return kind(**{**given, **fields})  # type: ignore[arg-type]
+    return kind(**{**arguments, **fields})  # type: ignore[arg-type]
 
 
 def modify(**parameters: str) -> pb.ControllerModifyVolumeRequest:
@@ -211,9 +211,9 @@ def modify(**parameters: str) -> pb.ControllerModifyVolumeRequest:
 
 
 def validate(**fields: object) -> pb.ValidateVolumeCapabilitiesRequest:
-    given: dict[str, object] = {"volume_id": ID, "volume_capabilities": [cap()]}
+    arguments: dict[str, object] = {"volume_id": ID, "volume_capabilities": [cap()]}
     kind = pb.ValidateVolumeCapabilitiesRequest
-    return kind(**{**given, **fields})  # type: ignore[arg-type]
+    return kind(**{**arguments, **fields})  # type: ignore[arg-type]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -972,9 +972,9 @@ SPECIFIED = {
 def test_each_condition_has_its_code(row: Row) -> None:
     world = World()
     row.prepare(world)
-    code, _, told = world.ask(row.rpc, row.request).partition(": ")
-    assert code == row.code, told
-    assert row.ends.partition(": ")[2] in told
+    code, _, reports = world.ask(row.rpc, row.request).partition(": ")
+    assert code == row.code, reports
+    assert row.ends.partition(": ")[2] in reports
 
 
 def test_no_condition_of_the_specification_lacks_a_row(
@@ -1006,4 +1006,6 @@ def test_each_refusal_of_a_cloud_has_a_code() -> None:
 
 def test_each_code_is_one_of_grpcs() -> None:
     assert set(grpc_status.STATUS) == set(Code)
-    assert all(isinstance(one, grpc.StatusCode) for one in grpc_status.STATUS.values())
+    assert all(
+        isinstance(item, grpc.StatusCode) for item in grpc_status.STATUS.values()
+    )

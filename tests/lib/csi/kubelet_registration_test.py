@@ -22,12 +22,14 @@ LONG_S = 180.0
 
 @contextlib.contextmanager
 def serving(path: pathlib.Path) -> Iterator[kubelet_registration.Registration]:
-    made = kubelet_registration.Registration("driver.example", "/k/csi.sock", str(path))
+    created = kubelet_registration.Registration(
+        "driver.example", "/k/csi.sock", str(path)
+    )
     stop = threading.Event()
-    thread = threading.Thread(target=made.run, args=(stop,))
+    thread = threading.Thread(target=created.run, args=(stop,))
     thread.start()
     try:
-        yield made
+        yield created
     finally:
         stop.set()
         thread.join(LONG_S)
@@ -54,7 +56,7 @@ def test_the_kubelet_reads_the_driver_and_reports_the_result(
     tmp_path: pathlib.Path,
 ) -> None:
     path = tmp_path / "reg.sock"
-    with serving(path) as made:
+    with serving(path) as created:
         wait_for(path)
         info = ask(path)
         assert (info.type, info.name) == ("CSIPlugin", "driver.example")
@@ -69,9 +71,9 @@ def test_the_kubelet_reads_the_driver_and_reports_the_result(
                 pb.RegistrationStatusResponse.FromString,
             )
             note(pb.RegistrationStatus(plugin_registered=True), timeout=LONG_S)
-            assert made.is_registered
+            assert created.is_registered
             note(pb.RegistrationStatus(error="no"), timeout=LONG_S)
-            assert not made.is_registered
+            assert not created.is_registered
     assert not path.exists()
 
 

@@ -171,7 +171,7 @@ def test_a_bug_is_internal_and_only_the_log_says_which(served: Served) -> None:
     assert _code(answer) is grpc.StatusCode.INTERNAL
     assert "inner life" not in answer.details()
     broken = [
-        one for one in served.entries() if one["msg"] == "unexpected error in RPC"
+        entry for entry in served.entries() if entry["msg"] == "unexpected error in RPC"
     ]
     assert len(broken) == 1
     assert "inner life" in str(broken[0]["stacktrace"])
@@ -217,8 +217,8 @@ def test_too_many_calls_are_refused_while_probes_are_answered(served: Served) ->
     served.call(name, offers).result(DEADLINE)
     assert served.registry.get_sample_value("mooring_csi_plugin_calls_waiting") == 8
     served.methods.go.set()
-    for one in inside:
-        one.result(DEADLINE)
+    for item in inside:
+        item.result(DEADLINE)
     served.delete(volume_id="one more").result(DEADLINE)
 
 

@@ -15,8 +15,8 @@ FINE = Sizing(1, 2**20, 2**20)
 
 
 def _fit(required: int, limit: int, sizing: Sizing = SIZING) -> int:
-    wanted = pb.CapacityRange(required_bytes=required, limit_bytes=limit)
-    return sizes.fit(wanted, sizing)
+    expected = pb.CapacityRange(required_bytes=required, limit_bytes=limit)
+    return sizes.fit(expected, sizing)
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ REFERENCE = {
 def test_every_series_of_an_alert_is_one_of_ours() -> None:
     registry = prometheus_client.CollectorRegistry()
     metrics.DiscoveryMetrics(registry, DiscoveryStep)
-    ours = {family.name for family in registry.collect()}
+    owned = {family.name for family in registry.collect()}
     (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
     for rule in group["rules"]:
         named = set(re.findall(r"(?:cloud_data|mooring)_discovery_\w+", rule["expr"]))
         print(f"{rule['alert']:50} {', '.join(sorted(named))}")
         assert named, rule["alert"]
-        assert named <= ours
+        assert named <= owned
     assert {rule["alert"] for rule in group["rules"]} > REFERENCE

@@ -44,16 +44,16 @@ def test_arguments_and_environment_are_taken_by_the_program(mode: str) -> None:
     values = flags.parse(main.FLAGS, container["args"])
     (secret,) = rendered(mode, "Secret")
     env = {}
-    for one in container["env"]:
-        if one["name"] == "POD_IP":
+    for item in container["env"]:
+        if item["name"] == "POD_IP":
             continue
-        of = one.get("valueFrom", {}).get("secretKeyRef")
-        assert of is None or of["key"] in secret["data"], one
-        env[one["name"]] = one.get("value", f"http://{one['name']}")
+        of = item.get("valueFrom", {}).get("secretKeyRef")
+        assert of is None or of["key"] in secret["data"], item
+        env[item["name"]] = item.get("value", f"http://{item['name']}")
     environment.read(env)
-    found = options.read(values, {**env, "MODULE_CONFIG": "{}"}, main.PROVIDER)
-    assert (found.plain.port == 8081) == (mode == "proxy")
-    assert (found.secure.port == 8080) == (mode == "secure-port")
+    observed = options.read(values, {**env, "MODULE_CONFIG": "{}"}, main.PROVIDER)
+    assert (observed.plain.port == 8081) == (mode == "proxy")
+    assert (observed.secure.port == 8080) == (mode == "secure-port")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -88,22 +88,22 @@ def test_the_proxy_guards_what_the_secure_port_guards() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_rights_are_those_of_the_tests(mode: str) -> None:
     """The lab runs the program with these files; each is there with its feature."""
-    given = SNAPSHOTS[mode].all_values(ROOT)
-    manages = given["storageClasses"]["manage"]
-    creates = given["createDiscoverySecret"]
+    arguments = SNAPSHOTS[mode].all_values(ROOT)
+    manages = arguments["storageClasses"]["manage"]
+    creates = arguments["createDiscoverySecret"]
     assert (manages, creates) == EXPECTED[mode]
     text = discoverer.permissions(
         manages_classes=manages, creates_secret=creates, reader=False
     )
     expected = list(yaml.safe_load_all(text))
-    for one in expected:
-        assert one in rendered(mode, one["kind"])
-    kinds = {one["kind"] for one in expected}
+    for item in expected:
+        assert item in rendered(mode, item["kind"])
+    kinds = {item["kind"] for item in expected}
     more = [
-        one["metadata"]["name"]
+        item["metadata"]["name"]
         for kind in kinds
-        for one in rendered(mode, kind)
-        if one not in expected
+        for item in rendered(mode, kind)
+        if item not in expected
     ]
     assert sorted(more) == READER
 
@@ -112,13 +112,13 @@ def test_the_rights_are_those_of_the_tests(mode: str) -> None:
 def test_who_reads_the_metrics(mode: str) -> None:
     """Deckhouse's Prometheus only with deckhouse.enabled."""
     (binding,) = (
-        one
-        for one in rendered(mode, "RoleBinding")
-        if one["metadata"]["name"] == READER[0]
+        item
+        for item in rendered(mode, "RoleBinding")
+        if item["metadata"]["name"] == READER[0]
     )
-    given = SNAPSHOTS[mode].all_values(ROOT)
-    account = {"kind": "ServiceAccount", **given["metrics"]["reader"]}
-    if given["deckhouse"]["enabled"]:
+    arguments = SNAPSHOTS[mode].all_values(ROOT)
+    account = {"kind": "ServiceAccount", **arguments["metrics"]["reader"]}
+    if arguments["deckhouse"]["enabled"]:
         account["namespace"] = "d8-monitoring"
         scraper = {"kind": "User", "name": "d8-monitoring:scraper"}
         assert binding["subjects"] == [scraper, account]
@@ -129,7 +129,7 @@ def test_who_reads_the_metrics(mode: str) -> None:
 def test_templates_values_and_schema_know_the_same_keys() -> None:
     usual = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = json.loads((CHART / "values.schema.json").read_text())
-    texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
+    texts = "".join(item.read_text() for item in (CHART / "templates").iterdir())
     shared = "".join(charts.library(pathlib.Path()).values())
     own, library = (
         set(re.findall(r"\.Values\.(\w+)", text)) for text in (texts, shared)
@@ -143,17 +143,19 @@ def test_templates_values_and_schema_know_the_same_keys() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_secret_stays_in_the_secret(mode: str) -> None:
     """Neither arguments nor the environment's own values hold it."""
-    given = yaml.safe_load((CHART / "snapshots" / f"{mode}.values.yaml").read_text())
+    arguments = yaml.safe_load(
+        (CHART / "snapshots" / f"{mode}.values.yaml").read_text()
+    )
     secrets = {"password", "applicationCredentialSecret", "username"}
-    env = {one["name"]: one for one in pod(mode)["containers"][0]["env"]}
-    for key in secrets & set(given["openstack"]):
+    env = {item["name"]: item for item in pod(mode)["containers"][0]["env"]}
+    for key in secrets & set(arguments["openstack"]):
         (name,) = (
             name
-            for name, one in env.items()
-            if one.get("valueFrom", {}).get("secretKeyRef", {}).get("key") == key
+            for name, item in env.items()
+            if item.get("valueFrom", {}).get("secretKeyRef", {}).get("key") == key
         )
         assert "value" not in env[name]
-    assert {name for name, one in env.items() if "value" in one} <= {
+    assert {name for name, item in env.items() if "value" in item} <= {
         "POD_IP",
         "CLUSTER_UUID",
         "OS_CACERT",

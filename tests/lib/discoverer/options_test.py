@@ -21,14 +21,14 @@ def read(
 
 
 def test_defaults_are_those_of_the_reference() -> None:
-    found = read([])
-    assert found.period_s == 3600
-    assert found.plain == options.Listen("127.0.0.1", 9000)
-    assert found.secure.port == 0
-    assert found.kubeconfig == ""
-    assert not found.settings.manages_classes
-    assert found.settings.orphan_min_age == datetime.timedelta(minutes=15)
-    assert found.settings.period_s == 3600
+    observed = read([])
+    assert observed.period_s == 3600
+    assert observed.plain == options.Listen("127.0.0.1", 9000)
+    assert observed.secure.port == 0
+    assert observed.kubeconfig == ""
+    assert not observed.settings.manages_classes
+    assert observed.settings.orphan_min_age == datetime.timedelta(minutes=15)
+    assert observed.settings.period_s == 3600
 
 
 def test_twins_count_where_the_flag_is_not_given(tmp_path: pathlib.Path) -> None:
@@ -42,18 +42,22 @@ def test_twins_count_where_the_flag_is_not_given(tmp_path: pathlib.Path) -> None
         "CLUSTER_UUID": "cluster-1",
         "MODULE_CONFIG": '{"zones": ["a"], "instances": {"imageName": "x"}}',
     }
-    found = read([], env)
-    assert (found.period_s, found.plain.port, found.verbosity) == (300, 8081, 4)
-    assert found.kubeconfig == str(file)
-    assert found.settings.cluster_id == "cluster-1"
-    assert found.settings.module_config["zones"] == ["a"]
-    assert found.settings.period_s == 300
+    observed = read([], env)
+    assert (observed.period_s, observed.plain.port, observed.verbosity) == (
+        300,
+        8081,
+        4,
+    )
+    assert observed.kubeconfig == str(file)
+    assert observed.settings.cluster_id == "cluster-1"
+    assert observed.settings.module_config["zones"] == ["a"]
+    assert observed.settings.period_s == 300
     assert read(["--discovery-period=1m"], env).period_s == 60
 
 
 def test_the_minimum_age_of_orphaned_disks() -> None:
-    found = read(["--orphaned-disk-min-age=90s"])
-    assert found.settings.orphan_min_age == datetime.timedelta(seconds=90)
+    observed = read(["--orphaned-disk-min-age=90s"])
+    assert observed.settings.orphan_min_age == datetime.timedelta(seconds=90)
 
 
 @pytest.mark.parametrize(

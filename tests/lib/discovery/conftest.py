@@ -86,29 +86,31 @@ class Ground:
     def claim(self) -> str:
         """Add a PersistentVolumeClaim that is not bound; return its UID."""
         metadata = {"name": "claim", "namespace": "default"}
-        made: Any = self.api.put(resources.CLAIMS, {"metadata": metadata, "spec": {}})
-        return str(made["metadata"]["uid"])
+        created: Any = self.api.put(
+            resources.CLAIMS, {"metadata": metadata, "spec": {}}
+        )
+        return str(created["metadata"]["uid"])
 
     def process(self) -> "Process":
         return Process(self)
 
     def secret(self) -> dict[str, Any] | None:
         """Return the published document."""
-        for one in self.api.all(resources.SECRETS):
-            found: dict[str, Any] = one
-            if found["metadata"]["name"] == model.DATA_SECRET:
-                text = base64.b64decode(found["data"][model.DATA_KEY])
+        for item in self.api.all(resources.SECRETS):
+            observed: dict[str, Any] = item
+            if observed["metadata"]["name"] == model.DATA_SECRET:
+                text = base64.b64decode(observed["data"][model.DATA_KEY])
                 published: dict[str, Any] = json.loads(text)
                 return published
         return None
 
     def classes(self) -> dict[str, Any]:
         """Return the StorageClasses by name."""
-        found: dict[str, Any] = {}
-        for one in self.api.all(resources.STORAGE_CLASSES):
-            named: dict[str, Any] = one
-            found[named["metadata"]["name"]] = named
-        return found
+        observed: dict[str, Any] = {}
+        for item in self.api.all(resources.STORAGE_CLASSES):
+            named: dict[str, Any] = item
+            observed[named["metadata"]["name"]] = named
+        return observed
 
 
 class Process:
@@ -143,9 +145,9 @@ class Process:
         """Take what is due now."""
         failed: dict[str, Exception] = {}
         claims = self.queue.take_due(10)
-        seen = self.flow.observe(claims)
+        observed = self.flow.observe(claims)
         for claim in claims:
-            error = self._pass(seen[claim.key])
+            error = self._pass(observed[claim.key])
             if error is None:
                 self.queue.forget(claim.key)
             else:

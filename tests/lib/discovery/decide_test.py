@@ -107,9 +107,9 @@ def test_orphans(
     known: tuple[kube_volumes.PersistentVolume, ...],
     is_orphan: bool,
 ) -> None:
-    seen = model.ObservedDisks((one,), known, frozenset())
-    found = decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)
-    assert found == (frozenset({(one.id, one.name)}) if is_orphan else frozenset())
+    observed = model.ObservedDisks((one,), known, frozenset())
+    actual = decide.orphans(observed, model.ORPHAN_MIN_AGE, NOW)
+    assert actual == (frozenset({(one.id, one.name)}) if is_orphan else frozenset())
 
 
 CLAIMS = [
@@ -126,8 +126,8 @@ CLAIMS = [
 def test_a_volume_of_an_unbound_claim_is_not_orphaned(
     one: catalog.CatalogVolume, known: kube_volumes.VolumeClaim, count: int
 ) -> None:
-    seen = model.ObservedDisks((one,), (), frozenset(), (known,))
-    assert len(decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)) == count
+    observed = model.ObservedDisks((one,), (), frozenset(), (known,))
+    assert len(decide.orphans(observed, model.ORPHAN_MIN_AGE, NOW)) == count
 
 
 def test_the_vector_is_changed_only_when_it_differs() -> None:
@@ -176,9 +176,9 @@ def stored(
 def create(
     name: str, volume_type: str, default: bool = False, choice: str = ""
 ) -> model.CreateClass:
-    wanted = storage_classes.StorageClass(name, volume_type, default)
+    expected = storage_classes.StorageClass(name, volume_type, default)
     type_id = NAMES_OF_IDS.get(volume_type, f"id-{volume_type}")
-    return model.CreateClass(wanted, type_id, choice)
+    return model.CreateClass(expected, type_id, choice)
 
 
 def change(
@@ -404,20 +404,21 @@ def decided(
 ) -> Outcome[model.Action]:
     """Decide; every owned class that has no type in the list is `missing`."""
     offered = tuple(
-        catalog.StorageType(one, NAMES_OF_IDS.get(one, f"id-{one}")) for one in types
+        catalog.StorageType(item, NAMES_OF_IDS.get(item, f"id-{item}"))
+        for item in types
     )
     not_listed = {
-        one.metadata.name: missing
-        for one in there
-        if one.is_owned and not one.is_listed(offered)
+        item.metadata.name: missing
+        for item in there
+        if item.is_owned and not item.is_listed(offered)
     }
-    seen = model.ObservedClasses(offered, there, not_listed, secret, recorded)
+    observed = model.ObservedClasses(offered, there, not_listed, secret, recorded)
     settings = model.DiscoverySettings(
         manages_classes=True,
         provider=OPENSTACK,
         rules=storage_classes.StorageClassRules(default=default),
     )
-    return decide.decide(seen, settings, NOW)
+    return decide.decide(observed, settings, NOW)
 
 
 MISSING = [
@@ -442,29 +443,29 @@ def test_a_class_is_deleted_only_when_its_type_was_not_found_by_id(
 ) -> None:
     """Also where another type would take the name over."""
     holder = stored("a", "a", default=True, choice="a")
-    for there, types in (
+    for existing, types in (
         ((holder, stored("old", "old", choice="a")), ("a",)),
         ((holder, stored("old", "old", choice="a")), ("a", "OLD")),
     ):
-        found = decided(types, there, missing=missing)
-        deleted = [a.name for a in found.actions if isinstance(a, model.DeleteClass)]
+        observed = decided(types, existing, missing=missing)
+        deleted = [a.name for a in observed.actions if isinstance(a, model.DeleteClass)]
         assert deleted == (["old"] if is_deleted else [])
         reported = 'StorageClass "old": volume type "old": not in the list'
-        assert (reported in complaint(found)) == is_reported
-        assert bool(complaint(found)) == is_reported
-        created = [a for a in found.actions if isinstance(a, model.CreateClass)]
+        assert (reported in complaint(observed)) == is_reported
+        assert bool(complaint(observed)) == is_reported
+        created = [a for a in observed.actions if isinstance(a, model.CreateClass)]
         assert len(created) == (is_deleted and "OLD" in types)
 
 
 def test_a_default_class_that_is_lost_is_reported_and_not_replaced() -> None:
     """Never another default by itself; a setting or an annotation chooses one."""
-    there = (stored("a", "a", choice="fast"),)
-    found = decided(("a",), there)
-    assert found.actions == ()
-    reason = complaint(found)
+    existing = (stored("a", "a", choice="fast"),)
+    observed = decided(("a",), existing)
+    assert observed.actions == ()
+    reason = complaint(observed)
     assert reason.startswith('default StorageClass "fast": not found')
     assert "--default-storage-class" in reason
-    assert of_classes(("a",), there, "a") == (change("a", True, choice="a"),)
+    assert of_classes(("a",), existing, "a") == (change("a", True, choice="a"),)
     annotated = (stored("a", "a", default=True, choice="fast"),)
     assert of_classes(("a",), annotated) == (change("a", choice="a"),)
 
@@ -541,12 +542,12 @@ def test_the_name_of_a_default_class_that_is_recreated_is_recorded(
 
 
 def test_a_single_default_class_is_not_recreated_where_it_can_t_be_recorded() -> None:
-    found = decided(("b",), (RETAINED,), secret=None)
-    assert found.actions == ()
-    assert "not recreated: Secret kube-system/" in complaint(found)
+    observed = decided(("b",), (RETAINED,), secret=None)
+    assert observed.actions == ()
+    assert "not recreated: Secret kube-system/" in complaint(observed)
     # What the user names needs no record.
-    found = decided(("b",), (RETAINED,), "b", secret=None)
-    assert found.actions[0] == delete("b")
+    observed = decided(("b",), (RETAINED,), "b", secret=None)
+    assert observed.actions[0] == delete("b")
 
 
 PROBLEMS = [
@@ -574,32 +575,32 @@ PROBLEMS = [
 def test_a_problem_is_told_after_everything_else_is_done(
     types: tuple[str, ...], there: tuple[model.StoredClass, ...], said: str
 ) -> None:
-    found = decided(("good", *types), there)
-    assert found.actions == (create("good", "good", True, "good"),)
-    assert said in complaint(found)
+    observed = decided(("good", *types), there)
+    assert observed.actions == (create("good", "good", True, "good"),)
+    assert said in complaint(observed)
 
 
 def test_a_class_whose_type_is_in_dispute_is_kept() -> None:
     """The type that holds it keeps it; the newcomer is told of."""
-    there = (stored("ssd-r1", "ssd-r1", default=True, choice="ssd-r1"),)
-    found = decided(("SSD R1", "ssd-r1"), there)
-    assert found.actions == ()
-    assert complaint(found)
+    existing = (stored("ssd-r1", "ssd-r1", default=True, choice="ssd-r1"),)
+    observed = decided(("SSD R1", "ssd-r1"), existing)
+    assert observed.actions == ()
+    assert complaint(observed)
 
 
 def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
     rules = storage_classes.read_rules(["ssd-.*"])
     settings = model.DiscoverySettings(provider=OPENSTACK, rules=rules)
     types = tuple(map(catalog.StorageType, ("SSD R1", "SSD R2", "slow")))
-    there = (
+    existing = (
         stored("ssd-r1", "SSD R1"),
         stored("slow", "slow", default=True, choice="slow"),
     )
-    seen = model.ObservedClasses(types, there)
-    assert decide.decide(seen, settings, NOW).actions == (delete("ssd-r1"),)
+    observed = model.ObservedClasses(types, existing)
+    assert decide.decide(observed, settings, NOW).actions == (delete("ssd-r1"),)
 
 
 def test_no_types_at_all_delete_no_class() -> None:
-    found = decided((), (stored("a", "a"),))
-    assert found.actions == ()
-    assert complaint(found)
+    observed = decided((), (stored("a", "a"),))
+    assert observed.actions == ()
+    assert complaint(observed)

@@ -23,8 +23,8 @@ from lib.process import flags
 @pytest.fixture()
 def port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        found: int = listener.getsockname()[1]
-        return found
+        observed: int = listener.getsockname()[1]
+        return observed
 
 
 def until(seen: Callable[[], bool]) -> None:
@@ -43,13 +43,13 @@ class Running:
         self.codes: list[int] = []
         table = options.table(("fake",), "a/b")
         words = [f"--listen-address=127.0.0.1:{port}", "--discovery-period=1s"]
-        wanted = options.read(
+        expected = options.read(
             flags.parse(table, words), {}, Provider("csi", access_deployment="a/b")
         )
         cloud = protocol.Cloud("fake", catalog=ground.cloud)
         registry = prometheus_client.CollectorRegistry()
         self.discoverer = discoverer.Discoverer(
-            cloud, ground.api, wanted, registry, self.stop
+            cloud, ground.api, expected, registry, self.stop
         )
         self.worked = threading.Event()
         self.discoverer.ready_with(self.worked)
@@ -101,8 +101,8 @@ def test_a_cloud_that_is_down_is_no_reason_to_restart(
     ground.cloud.faults = {
         part: errors.Unavailable("down", operation="list") for part in CatalogPart
     }
-    seen = len(ground.cloud.reads)
-    until(lambda: len(ground.cloud.reads) >= seen + 2)
+    observed = len(ground.cloud.reads)
+    until(lambda: len(ground.cloud.reads) >= observed + 2)
     assert running.ask("/healthz") == (200, "ok")
     assert running.ask("/livez") == (200, "ok")
 

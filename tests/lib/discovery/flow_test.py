@@ -381,13 +381,13 @@ def test_a_class_is_made_as_the_reference_makes_it(ground: Any) -> None:
         ground.settings, rules=storage_classes.StorageClassRules(default="ssd-r1")
     )
     ground.process().cycle()
-    made = ground.classes()["ssd-r1"]
-    assert made["provisioner"] == "cinder.csi.openstack.org"
-    assert made["parameters"] == {"type": "SSD R1"}
-    assert made["volumeBindingMode"] == "WaitForFirstConsumer"
-    assert made["allowVolumeExpansion"] is True
-    assert "reclaimPolicy" not in made
-    assert made["metadata"]["annotations"] == {
+    created = ground.classes()["ssd-r1"]
+    assert created["provisioner"] == "cinder.csi.openstack.org"
+    assert created["parameters"] == {"type": "SSD R1"}
+    assert created["volumeBindingMode"] == "WaitForFirstConsumer"
+    assert created["allowVolumeExpansion"] is True
+    assert "reclaimPolicy" not in created
+    assert created["metadata"]["annotations"] == {
         "storageclass.kubernetes.io/is-default-class": "true",
         "mooring.io/default-class": "ssd-r1",
         "mooring.io/volume-type-id": "id-1",
@@ -401,8 +401,9 @@ def test_a_class_is_made_as_the_reference_makes_it(ground: Any) -> None:
 def default_classes(ground: Any) -> list[str]:
     return [
         name
-        for name, one in ground.classes().items()
-        if one["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS) == "true"
+        for name, storage_class in ground.classes().items()
+        if storage_class["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS)
+        == "true"
     ]
 
 

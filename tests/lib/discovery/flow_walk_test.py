@@ -60,11 +60,11 @@ def world(ground: Any) -> object:
     (types,) = ground.api.all(resources.INSTANCE_TYPES_CATALOGS)
     classes = {
         name: (
-            one["parameters"],
-            one["allowVolumeExpansion"],
-            one["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS),
+            storage_class["parameters"],
+            storage_class["allowVolumeExpansion"],
+            storage_class["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS),
         )
-        for name, one in ground.classes().items()
+        for name, storage_class in ground.classes().items()
     }
     return types["instanceTypes"], ground.secret(), classes
 
@@ -72,8 +72,9 @@ def world(ground: Any) -> object:
 def defaults(ground: Any) -> list[str]:
     return [
         name
-        for name, one in ground.classes().items()
-        if one["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS) == "true"
+        for name, storage_class in ground.classes().items()
+        if storage_class["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS)
+        == "true"
     ]
 
 
@@ -113,7 +114,7 @@ def test_death_at_each_call_is_outlived(ground: Any) -> None:
     """From nothing and from an old state; prints action x result."""
     make = type(ground)
     results: collections.Counter[tuple[str, str]] = collections.Counter()
-    seen: set[tuple[str, str]] = set()
+    observed: set[tuple[str, str]] = set()
     for start in ("nothing", "old state"):
 
         def fresh(start: str = start) -> Any:
@@ -125,16 +126,16 @@ def test_death_at_each_call_is_outlived(ground: Any) -> None:
 
         calm = fresh()
         calls, _ = walk(calm, None)
-        wanted = world(calm)
-        seen |= {(c.verb, c.resource) for c in calm.api.calls if c.is_write}
+        expected = world(calm)
+        observed |= {(c.verb, c.resource) for c in calm.api.calls if c.is_write}
         for die_at in range(calls):
             ground = fresh()
             _, died_in = walk(ground, die_at)
-            assert world(ground) == wanted, (start, die_at, died_in)
+            assert world(ground) == expected, (start, die_at, died_in)
             results[start, died_in] += 1
     for (start, where), count in sorted(results.items()):
         print(f"{start:10} {where:32} outlived {count} deaths")
-    assert seen == ACTIONS
+    assert observed == ACTIONS
     died = {where for _, where in results}
     assert {f"{verb} {resource}" for verb, resource in ACTIONS} <= died
 
@@ -204,18 +205,18 @@ def test_a_second_process_in_between_costs_a_try_and_nothing_else(ground: Any) -
     for step in ground.settings.steps:
         slow.queue.add(step.value, flow.CYCLE)
     claims = slow.queue.take_due(10)
-    seen = slow.flow.observe(claims)
+    observed = slow.flow.observe(claims)
     assert quick.cycle() == {}
-    wanted = world(ground)
+    expected = world(ground)
     refused = 0
-    for snapshot in seen.values():
+    for snapshot in observed.values():
         for action in slow.flow.decide(snapshot, ground.now).actions:
             try:
                 slow.flow.act(snapshot, action)
             except (kube_errors.Conflict, kube_errors.AlreadyExists):
                 refused += 1
     assert refused >= 3
-    assert world(ground) == wanted
+    assert world(ground) == expected
     for claim in claims:
         slow.queue.done(claim.key)
     ground.api.calls.clear()

@@ -55,7 +55,7 @@ DISCOVERY_DATA = schemas.Schema.DISCOVERY_DATA
 
 
 def told(document: object) -> list[str]:
-    return [str(one) for one in schemas.problems(DISCOVERY_DATA, document)]
+    return [str(problem) for problem in schemas.problems(DISCOVERY_DATA, document)]
 
 
 def test_the_newest_shape_is_accepted() -> None:
@@ -65,8 +65,8 @@ def test_the_newest_shape_is_accepted() -> None:
 
 def test_each_required_field_is_missed_by_name() -> None:
     """A document without anything names them all, once each."""
-    wanted = [f"{name}: not set" for name in REQUIRED]
-    assert told({}) == wanted
+    expected = [f"{name}: not set" for name in REQUIRED]
+    assert told({}) == expected
 
 
 BAD: list[tuple[str, object, str]] = [
@@ -167,8 +167,8 @@ def test_a_wrong_field_is_named_with_its_value(
     """The message says the field, what it holds and what would be right."""
     document = copy.deepcopy(GOOD)
     document[name] = value
-    said = told(document)
-    assert said[0].startswith(words), said
+    message = told(document)
+    assert message[0].startswith(words), message
 
 
 def test_each_known_field_is_judged() -> None:
@@ -181,6 +181,6 @@ def test_each_known_field_is_judged() -> None:
 @pytest.mark.parametrize("document", [None, [], "text", 3])
 def test_no_object_at_all_is_one_sentence(document: object) -> None:
     """Whatever was decoded, there is a message and no traceback."""
-    (said,) = told(document)
-    assert said.startswith("document: ")
-    assert "must be an object" in said
+    (message,) = told(document)
+    assert message.startswith("document: ")
+    assert "must be an object" in message

@@ -32,7 +32,7 @@ def plain(node: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
         # An API server drops, or refuses, what is not known; we refuse it.
         assert node["additionalProperties"] is False
         fields = node["properties"].items()
-        kept["properties"] = {name: plain(one, known) for name, one in fields}
+        kept["properties"] = {name: plain(field, known) for name, field in fields}
     return kept
 
 
@@ -41,7 +41,7 @@ def without_words(node: Any) -> Any:
         return node
     return {
         key: (
-            {name: without_words(one) for name, one in value.items()}
+            {name: without_words(item) for name, item in value.items()}
             if key == "properties"
             else without_words(value)
         )
@@ -54,11 +54,13 @@ def without_words(node: Any) -> Any:
 def test_both_say_the_same(version: str) -> None:
     """What the API server takes is what `mooring render` takes."""
     versions = yaml.safe_load(CRD.read_text())["spec"]["versions"]
-    by_version = {one["name"]: one["schema"]["openAPIV3Schema"] for one in versions}
+    by_version = {
+        version["name"]: version["schema"]["openAPIV3Schema"] for version in versions
+    }
     spec = without_words(by_version[version]["properties"]["spec"])
-    ours = schemas.validator(schemas.Schema.INSTANCE_CLASS).schema
-    assert isinstance(ours, dict)
-    assert spec == plain(ours, ours["$defs"])
+    owned = schemas.validator(schemas.Schema.INSTANCE_CLASS).schema
+    assert isinstance(owned, dict)
+    assert spec == plain(owned, owned["$defs"])
 
 
 def test_each_field_is_explained() -> None:

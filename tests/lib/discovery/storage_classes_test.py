@@ -34,11 +34,15 @@ def test_names_follow_the_rule(volume_type: str, name: str) -> None:
 
 
 def names(choice: storage_classes.Choice) -> list[str]:
-    return [one.name for one in choice.classes]
+    return [storage_class.name for storage_class in choice.classes]
 
 
 def defaults(choice: storage_classes.Choice) -> list[str]:
-    return [one.name for one in choice.classes if one.is_default]
+    return [
+        storage_class.name
+        for storage_class in choice.classes
+        if storage_class.is_default
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +69,7 @@ def test_types_that_make_one_name_get_no_class() -> None:
     """Both are told, each naming the other; nobody's volumes change their type."""
     chosen = storage_classes.choose(["SSD", "hdd", "ssd", "s_sd"], ANY)
     assert names(chosen) == ["hdd"]
-    assert [one.value for one in chosen.problems] == ["SSD", "ssd", "s_sd"]
+    assert [problem.value for problem in chosen.problems] == ["SSD", "ssd", "s_sd"]
     assert '"ssd", "s_sd" results in the same StorageClass "ssd"' in str(
         chosen.problems[0]
     )
@@ -75,7 +79,7 @@ def test_who_holds_a_class_keeps_it() -> None:
     """A new type of the same name is told; the class in use stays as it is."""
     chosen = storage_classes.choose(["SSD", "ssd"], ANY, held={"ssd": "SSD"})
     assert chosen.classes == (storage_classes.StorageClass("ssd", "SSD", True),)
-    assert [one.value for one in chosen.problems] == ["ssd"]
+    assert [problem.value for problem in chosen.problems] == ["ssd"]
     gone = storage_classes.choose(["SSD", "ssd"], ANY, held={"ssd": "S-S-D"})
     assert gone.classes == ()
 
@@ -120,7 +124,7 @@ def test_bad_expressions_are_told_all_at_once() -> None:
     """Each with its place, its text and what is wrong; none of Go's own syntax."""
     with pytest.raises(config.ConfigError) as caught:
         storage_classes.read_rules(["ok", "(", "[[:alpha:]]", r"\pL", "x**"])
-    fields = [str(one).split(": ")[0] for one in caught.value.problems]
+    fields = [str(problem).split(": ")[0] for problem in caught.value.problems]
     assert fields == [f"storageClass.exclude[{index}]" for index in (1, 2, 3, 4)]
 
 
@@ -157,7 +161,7 @@ def test_every_type_has_a_valid_class_or_a_problem(types: list[str]) -> None:
         assert re.fullmatch(subdomain, name), name
         assert len(name) <= 253
     assert names(chosen) == sorted(set(names(chosen)))
-    served = [one.volume_type for one in chosen.classes]
-    told = [one.value for one in chosen.problems]
-    assert sorted([*served, *map(str, told)]) == sorted(set(types))
+    served = [storage_class.volume_type for storage_class in chosen.classes]
+    messages = [problem.value for problem in chosen.problems]
+    assert sorted([*served, *map(str, messages)]) == sorted(set(types))
     assert len(defaults(chosen)) == bool(served)

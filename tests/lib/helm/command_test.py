@@ -178,7 +178,11 @@ def test_manual_changes_never_stop_an_upgrade(
     program.helm.upgrade(upgrade(), threading.Event())
     arguments = program.record()["arguments"]
     assert isinstance(arguments, list)
-    assert {one for one in arguments if "server-side" in one or "force" in one} == flags
+    assert {
+        argument
+        for argument in arguments
+        if "server-side" in argument or "force" in argument
+    } == flags
 
 
 def test_a_missing_helm_is_named(tmp_path: pathlib.Path) -> None:

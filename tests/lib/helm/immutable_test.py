@@ -92,16 +92,16 @@ def put(tree: Document, path: str, value: object) -> Document:
 
 
 def text(*documents: Document) -> str:
-    return "\n---\n".join(yaml.safe_dump(one) for one in documents)
+    return "\n---\n".join(yaml.safe_dump(item) for item in documents)
 
 
 @pytest.mark.parametrize(("kind", "path", "value", "field"), ROWS)
 def test_a_field(kind: str, path: str, value: object, field: str) -> None:
     before, after = document(kind), put(document(kind), path, value)
     expected = (FieldChange(kind, "x", field),) if field else ()
-    found = immutable.changes([text(before)], text(after))
-    print(kind, path, found and immutable.remedy(found[0]))
-    assert found == expected
+    observed = immutable.changes([text(before)], text(after))
+    print(kind, path, observed and immutable.remedy(observed[0]))
+    assert observed == expected
     assert immutable.changes([json.dumps(before, indent=1)], text(after)) == expected
     assert immutable.changes([text(before)], text(before)) == ()
 
@@ -124,8 +124,8 @@ def test_a_mutable_config_map_can_be_changed() -> None:
 
 def test_the_jobs_of_hooks_are_left_to_helm() -> None:
     before, after = document("Job"), put(document("Job"), IMAGE, [])
-    for one in (before, after):
-        one["metadata"]["annotations"] = {immutable.HOOK: "post-install"}
+    for item in (before, after):
+        item["metadata"]["annotations"] = {immutable.HOOK: "post-install"}
     assert immutable.changes([text(before)], text(after)) == ()
 
 
@@ -138,8 +138,8 @@ def test_what_is_added_or_removed_is_no_change() -> None:
 def test_a_failed_revision_does_not_hide_what_is_deployed() -> None:
     """The Job may be of either: the newer revision may not have reached it."""
     before, after = document("Job"), put(document("Job"), IMAGE, [])
-    found = immutable.changes([text(after), text(before)], text(after))
-    assert found == (FieldChange("Job", "x", "spec.template"),)
+    observed = immutable.changes([text(after), text(before)], text(after))
+    assert observed == (FieldChange("Job", "x", "spec.template"),)
 
 
 def test_a_claim_is_never_to_be_deleted() -> None:

@@ -16,18 +16,18 @@ DOCUMENTS = (
 
 
 def as_json() -> str:
-    return "".join(f"---\n{json.dumps(one, indent=1)}\n" for one in DOCUMENTS)
+    return "".join(f"---\n{json.dumps(item, indent=1)}\n" for item in DOCUMENTS)
 
 
 def as_yaml() -> str:
-    return "".join(f"---\n# Source: x\n{yaml.safe_dump(one)}" for one in DOCUMENTS)
+    return "".join(f"---\n# Source: x\n{yaml.safe_dump(item)}" for item in DOCUMENTS)
 
 
 @pytest.mark.parametrize("text", [as_json(), as_yaml()], ids=["json", "yaml"])
 def test_objects_by_kind(text: str) -> None:
     assert manifest.names(text, ("Job",)) == (("Job", "bootstrap"),)
-    found = manifest.names(text, ("Deployment", "CronJob"))
-    assert found == (("CronJob", "rotate"), ("Deployment", "api"))
+    observed = manifest.names(text, ("Deployment", "CronJob"))
+    assert observed == (("CronJob", "rotate"), ("Deployment", "api"))
     assert manifest.names(text, ("DaemonSet",)) == ()
 
 

@@ -40,6 +40,6 @@ def test_the_latest_time_counts(row: tuple[str, dict[str, str], Any, Any]) -> No
         labels={**own, **labels},
         creation_timestamp=None if created is None else at(created),
     )
-    found = releases.revision(metadata)
-    assert found is not None
-    assert found.modified_at == (None if expected is None else at(expected))
+    observed = releases.revision(metadata)
+    assert observed is not None
+    assert observed.modified_at == (None if expected is None else at(expected))

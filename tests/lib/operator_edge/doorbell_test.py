@@ -144,12 +144,12 @@ def kubeconfig(folder: pathlib.Path, url: str) -> pathlib.Path:
 
 
 def test_events_arrive_and_nothing_is_written(tmp_path: pathlib.Path) -> None:
-    seen: list[tuple[str, str, bool]] = []
+    observed: list[tuple[str, str, bool]] = []
     done = threading.Event()
 
     def on_event(document: doorbell.Document, is_deleted: bool) -> None:
         metadata = document["metadata"]
-        seen.append((metadata["name"], metadata["resourceVersion"], is_deleted))
+        observed.append((metadata["name"], metadata["resourceVersion"], is_deleted))
         if is_deleted:
             done.set()
 
@@ -163,13 +163,13 @@ def test_events_arrive_and_nothing_is_written(tmp_path: pathlib.Path) -> None:
         stop = threading.Event()
         thread = threading.Thread(target=bell.run, args=(stop,), daemon=True)
         thread.start()
-        assert done.wait(30), (seen, asked)
+        assert done.wait(30), (observed, asked)
         stop.set()
         thread.join(20)
         assert not thread.is_alive()
-    assert seen[0] == ("first", "10", False)
-    assert ("first", "12", False) in seen
-    assert seen[-1] == ("second", "13", True)
+    assert observed[0] == ("first", "10", False)
+    assert ("first", "12", False) in observed
+    assert observed[-1] == ("second", "13", True)
     assert {method for method, _ in asked} == {"GET"}
     lists = [
         p for _, p in asked if p.split("?")[0].endswith(PLURAL) and "watch" not in p
@@ -182,8 +182,8 @@ def test_events_arrive_and_nothing_is_written(tmp_path: pathlib.Path) -> None:
 
 
 def test_credentials_are_passed_on(tmp_path: pathlib.Path) -> None:
-    found = kube_config.load(str(kubeconfig(tmp_path, "http://127.0.0.1:1")), env={})
-    info = doorbell.connection(found)
+    observed = kube_config.load(str(kubeconfig(tmp_path, "http://127.0.0.1:1")), env={})
+    info = doorbell.connection(observed)
     assert (info.server, info.scheme, info.token) == (
         "http://127.0.0.1:1",
         "Bearer",

@@ -70,7 +70,7 @@ class Scene:
     def put(self, driven: driver.Driver) -> None:
         """Have the Service in the cluster, as it is now."""
         facts = driven.facts
-        ingress = [{"ip": one.ip} for one in facts.ingress if one.ip]
+        ingress = [{"ip": item.ip} for item in facts.ingress if item.ip]
         self.api.put(
             resources.SERVICES,
             {
@@ -102,15 +102,15 @@ class Scene:
         self, min_age: datetime.timedelta = datetime.timedelta(0)
     ) -> tuple[Survey, cleanup.Cleanup]:
         cluster = Cluster(CLUSTER.id, CLUSTER.name)
-        found = model.Settings(cluster, VOLUME_CLUSTER, min_age=min_age)
+        observed = model.Settings(cluster, VOLUME_CLUSTER, min_age=min_age)
         opened = self.protocols()
-        recorded = observe.records(self.api, found)
-        lists = observe.cloud_lists(opened, found, recorded)
+        recorded = observe.records(self.api, observed)
+        lists = observe.cloud_lists(opened, observed, recorded)
         survey = decide.decide(
-            lists, observe.cluster_lists(self.api, found), found, utc_now()
+            lists, observe.cluster_lists(self.api, observed), observed, utc_now()
         )
         clocks = deletion_flow.PollClocks(self.cloud.clock, self.cloud.clock.sleep)
-        return survey, cleanup.Cleanup(opened, self.api, found, lists, clocks)
+        return survey, cleanup.Cleanup(opened, self.api, observed, lists, clocks)
 
     def clean(self, *states: FindingState) -> list[cleanup.CleanupResult]:
         """Delete the findings of these states; usually orphans."""
@@ -123,16 +123,16 @@ class Scene:
 @pytest.fixture()
 def scene() -> Scene:
     cloud = session.FakeOpenStack()
-    found = Scene(cloud, driver.ground(cloud), fake_volumes.FakeVolumes(cloud.clock))
-    found.api.put(
+    observed = Scene(cloud, driver.ground(cloud), fake_volumes.FakeVolumes(cloud.clock))
+    observed.api.put(
         resources.SERVICES,
         {
             "metadata": {"name": "kubernetes", "namespace": "default"},
             "spec": {"type": "ClusterIP"},
         },
     )
-    found.api.put(resources.PERSISTENT_VOLUMES, persistent("used", "used-id"))
-    return found
+    observed.api.put(resources.PERSISTENT_VOLUMES, persistent("used", "used-id"))
+    return observed
 
 
 def persistent(name: str, handle: str) -> dict[str, object]:
@@ -142,11 +142,11 @@ def persistent(name: str, handle: str) -> dict[str, object]:
 
 def volume(scene: Scene, name: str, cluster: str | None = VOLUME_CLUSTER) -> str:
     """Have a volume; give its ID."""
-    made = scene.volumes.create(
+    created = scene.volumes.create(
         cloud_volumes.VolumeSpec(name, 2**30, cluster or "", provider=None)
     )
     scene.cloud.clock.sleep(60)
-    return made.id
+    return created.id
 
 
 Made = Callable[[Scene], None]
@@ -202,18 +202,20 @@ def pool_left(scene: Scene) -> None:
     owner, user = shared(scene)
     octavia = scene.cloud.octavia
     (listener,) = (
-        one for one in octavia.listeners.values() if one["protocol_port"] == 81
+        listener
+        for listener in octavia.listeners.values()
+        if listener["protocol_port"] == 81
     )
     del octavia.listeners[str(listener["id"])]
     for pool in octavia.pools.values():
-        found = wire.objects(pool, "listeners")
-        pool["listeners"] = [one for one in found if one["id"] != listener["id"]]
+        observed = wire.objects(pool, "listeners")
+        pool["listeners"] = [item for item in observed if item["id"] != listener["id"]]
     owner.balancer["tags"] = [
         tag for tag in wire.texts(owner.balancer["tags"]) if "user" not in tag
     ]
     groups = scene.cloud.neutron.groups
     (group,) = (
-        id_ for id_, one in groups.items() if user.facts.uid in str(one["name"])
+        id_ for id_, group in groups.items() if user.facts.uid in str(group["name"])
     )
     for port in scene.cloud.neutron.ports.values():
         port["security_groups"] = [
@@ -279,7 +281,7 @@ def routes_left(scene: Scene) -> None:
     lost = Route("10.244.1.0/24", "10.0.0.240")
     listed = (lost, *HELD)
     scene.router["routes"] = [
-        {"destination": one.destination, "nexthop": one.next_hop} for one in listed
+        {"destination": item.destination, "nexthop": item.next_hop} for item in listed
     ]
     record = Record(
         scene.router_id,
@@ -302,7 +304,7 @@ def look_alikes(scene: Scene) -> None:
     for thing in (driven.balancer, driven.listener):
         thing["tags"] = [t for t in wire.texts(thing["tags"]) if "mooring" not in t]
     groups = scene.cloud.neutron.groups.values()
-    (group,) = (one for one in groups if driven.facts.uid in str(one["name"]))
+    (group,) = (group for group in groups if driven.facts.uid in str(group["name"]))
     for thing in (driven.floating_ip, group):
         thing["description"] = str(thing["description"]).split(" (mooring:")[0]
     scene.lose(driven)
@@ -358,7 +360,7 @@ ROWS: dict[str, tuple[Made, Expected, str]] = {
 def summary(
     findings: tuple[Finding, ...],
 ) -> Iterator[tuple[FindingState, model.Subject]]:
-    return ((one.state, one.subject) for one in findings)
+    return ((finding.state, finding.subject) for finding in findings)
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -369,19 +371,22 @@ def test_each_leftover_is_listed_and_deleted(scene: Scene, row: str) -> None:
     held = held_by(living)
     make(scene)
     survey, _ = scene.survey()
-    for one in survey.findings:
+    for finding in survey.findings:
         print(
-            f"{row:34} {one.state:10} {one.kind:22} {one.created_for:16} {one.reason}"
+            f"{row:34} {finding.state:10} {finding.kind:22}"
+            f" {finding.created_for:16} {finding.reason}"
         )
     assert survey.unknown == ()
     assert sorted(summary(survey.findings), key=repr) == sorted(expected, key=repr)
-    assert word in " ".join(one.reason for one in survey.findings)
+    assert word in " ".join(finding.reason for finding in survey.findings)
     chosen = survey.of(ORPHAN, KEPT)
     results = scene.clean(ORPHAN, KEPT)
     assert [result.why for result in results] == [""] * len(chosen)
     left, _ = scene.survey()
-    assert {one.state for one in left.findings} <= {NOT_OWNED}
-    assert {one.id for one in left.findings} == {one.id for one in survey.of(NOT_OWNED)}
+    assert {finding.state for finding in left.findings} <= {NOT_OWNED}
+    assert {finding.id for finding in left.findings} == {
+        finding.id for finding in survey.of(NOT_OWNED)
+    }
     assert held_by(living) == held
     count = len(scene.cloud.writes)
     assert scene.clean(ORPHAN, KEPT) == []
@@ -414,13 +419,15 @@ def test_a_service_of_the_same_name_keeps_the_load_balancer_it_shares(
     ports = (Port(81, node_port=30081),)
     present = scene.serve("web", annotations={keys.LOAD_BALANCER_ID: id_}, ports=ports)
     survey, _ = scene.survey()
-    assert LB in {one.subject for one in survey.of(ORPHAN)}
+    assert LB in {item.subject for item in survey.of(ORPHAN)}
     results = scene.clean()
     octavia = scene.cloud.octavia
     left = [result.finding.subject for result in results if result.why]
     assert left == [IP], "the address of a load balancer that is in use"
     assert list(octavia.load_balancers) == [id_]
-    assert [one["protocol_port"] for one in octavia.listeners.values()] == [81]
+    assert [listener["protocol_port"] for listener in octavia.listeners.values()] == [
+        81
+    ]
     assert f"mooring-user:{CLUSTER.id}:{present.facts.uid}" in wire.texts(
         octavia.load_balancers[id_]["tags"]
     )
@@ -434,7 +441,7 @@ def test_only_recorded_routes_and_pairs_of_absent_nodes_are_removed(
     ports = {id_: dict(port) for id_, port in scene.cloud.neutron.ports.items()}
     assert [result.why for result in scene.clean()] == ["", ""]
     assert scene.router["routes"] == [
-        {"destination": one.destination, "nexthop": one.next_hop} for one in HELD
+        {"destination": item.destination, "nexthop": item.next_hop} for item in HELD
     ]
     for id_, port in scene.cloud.neutron.ports.items():
         changed = {key for key in port if port[key] != ports[id_][key]}
@@ -452,8 +459,8 @@ def test_a_record_that_cannot_be_read_is_unknown(scene: Scene) -> None:
     data = {key: text.replace("node-lost", "node-x") for key, text in data.items()}
     scene.api.put(resources.CONFIG_MAPS, {**stored, "data": data})
     survey, _ = scene.survey()
-    print([one.why for one in survey.unknown])
-    assert [one.subject for one in survey.unknown] == [Other.ROUTE, Other.PAIR]
+    print([item.why for item in survey.unknown])
+    assert [item.subject for item in survey.unknown] == [Other.ROUTE, Other.PAIR]
     assert scene.clean() == []
 
 

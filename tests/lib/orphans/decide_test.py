@@ -164,10 +164,10 @@ ROWS: dict[str, tuple[CloudLists, ClusterLists, list[str], list[str]]] = {
 def test_what_is_orphaned_and_what_is_unknown(row: str) -> None:
     cloud, cluster, orphans, unknown = ROWS[row]
     survey = decide.decide(cloud, cluster, SETTINGS, NOW)
-    print(row, [one.reason for one in survey.findings], survey.unknown)
-    assert [str(one.subject) for one in survey.of(FindingState.ORPHAN)] == orphans
-    assert [str(one.subject) for one in survey.unknown] == unknown
-    assert all(one.why for one in survey.unknown)
+    print(row, [finding.reason for finding in survey.findings], survey.unknown)
+    assert [str(item.subject) for item in survey.of(FindingState.ORPHAN)] == orphans
+    assert [str(item.subject) for item in survey.unknown] == unknown
+    assert all(item.why for item in survey.unknown)
 
 
 def test_of_a_cluster_that_is_gone_everything_is_orphaned() -> None:
@@ -175,9 +175,11 @@ def test_of_a_cluster_that_is_gone_everything_is_orphaned() -> None:
     gone = dataclasses.replace(SETTINGS, is_gone=True)
     cloud = CloudLists({Role.LOAD_BALANCER: (owned(uid="alive"),)}, (disk(),))
     survey = decide.decide(cloud, LIVING, gone, NOW)
-    subjects = [one.subject for one in survey.of(FindingState.ORPHAN)]
+    subjects = [item.subject for item in survey.of(FindingState.ORPHAN)]
     assert subjects == [Role.LOAD_BALANCER, Other.VOLUME]
-    assert all("does not exist any more" in one.reason for one in survey.findings)
+    assert all(
+        "does not exist any more" in finding.reason for finding in survey.findings
+    )
 
 
 def test_only_the_kinds_that_were_asked_for_are_found_or_unknown() -> None:
@@ -186,7 +188,7 @@ def test_only_the_kinds_that_were_asked_for_are_found_or_unknown() -> None:
         {Role.LOAD_BALANCER: FAILED, Role.FILTER: (owned(Role.FILTER),)}, FAILED
     )
     survey = decide.decide(cloud, LIVING, some, NOW)
-    assert [one.subject for one in survey.findings] == [Role.FILTER]
+    assert [finding.subject for finding in survey.findings] == [Role.FILTER]
     assert survey.unknown == ()
 
 
@@ -207,7 +209,7 @@ def test_of_two_load_balancers_the_one_in_use_stays(row: str) -> None:
     cloud = CloudLists({Role.LOAD_BALANCER: both, Role.ADDRESS: ()})
     cluster = ClusterLists(services=(service("alive", **annotations),))
     survey = decide.decide(cloud, cluster, SETTINGS, NOW)
-    assert [one.id for one in survey.of(FindingState.ORPHAN)] == [orphan]
+    assert [item.id for item in survey.of(FindingState.ORPHAN)] == [orphan]
     unread = CloudLists({Role.LOAD_BALANCER: both, Role.ADDRESS: FAILED})
     assert decide.decide(unread, cluster, SETTINGS, NOW).findings == ()
 

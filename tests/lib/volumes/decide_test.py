@@ -139,10 +139,10 @@ def test_a_volume_is_made_only_where_none_is(
     past: model.CallHistory,
 ) -> None:
     source = dataclasses.replace(PLAIN, id=IDS[3]) if has_source else None
-    seen = model.ObservedVolumes(found, source)
-    outcome = decide.decide(model.Make(spec), seen, past)
+    observed = model.ObservedVolumes(found, source)
+    outcome = decide.decide(model.Make(spec), observed, past)
     _is_consistent(outcome)
-    assert repr(outcome) == repr(decide.decide(model.Make(spec), seen, past))
+    assert repr(outcome) == repr(decide.decide(model.Make(spec), observed, past))
     by_id = {volume.id: volume for volume in found}
     for action in outcome.actions:
         if isinstance(action, model.CreateVolume):
@@ -161,12 +161,12 @@ def test_a_volume_is_made_only_where_none_is(
         )
         assert is_remake or is_younger or deleted.id in past.created
     if _is_end(outcome) and outcome.refusal is None:
-        given = outcome.volume
-        assert given is not None
-        assert given.cluster == spec.cluster
-        assert given.size_bytes == spec.size_bytes
-        assert given.source == spec.source
-        assert given.phase not in (
+        arguments = outcome.volume
+        assert arguments is not None
+        assert arguments.cluster == spec.cluster
+        assert arguments.size_bytes == spec.size_bytes
+        assert arguments.source == spec.source
+        assert arguments.phase not in (
             VolumePhase.CREATING,
             VolumePhase.FAILED,
             VolumePhase.DELETING,
@@ -178,11 +178,11 @@ def test_a_volume_is_made_only_where_none_is(
 def test_what_is_called_done_is_done_and_no_step_harms(
     wish: model.Request, volume: Volume, past: model.CallHistory
 ) -> None:
-    seen = model.ObservedVolumes((volume,))
-    outcome = decide.decide(wish, seen, past)
+    observed = model.ObservedVolumes((volume,))
+    outcome = decide.decide(wish, observed, past)
     _is_consistent(outcome)
-    assert repr(outcome) == repr(decide.decide(wish, seen, past))
-    held = {one.instance_id for one in volume.attachments}
+    assert repr(outcome) == repr(decide.decide(wish, observed, past))
+    held = {attachment.instance_id for attachment in volume.attachments}
     for action in outcome.actions:
         match action:
             case model.DeleteVolume():
@@ -206,13 +206,13 @@ def test_what_is_called_done_is_done_and_no_step_harms(
 
 
 def _is_true(wish: model.Request, volume: Volume) -> None:
-    held = {one.instance_id for one in volume.attachments}
+    held = {attachment.instance_id for attachment in volume.attachments}
     match wish:
         case model.PublishVolume():
             here = {
-                one.instance_id
-                for one in volume.attachments
-                if one.phase is AttachmentPhase.ATTACHED
+                attachment.instance_id
+                for attachment in volume.attachments
+                if attachment.phase is AttachmentPhase.ATTACHED
             }
             assert wish.instance_id in here
         case model.UnpublishVolume():

@@ -148,7 +148,7 @@ class World:
 
     def settle(self, kind: str, name: str, node: InstanceId) -> None:
         volume_id = self.given.get(name, VolumeId("none"))
-        wishes: dict[str, model.Request] = {
+        requests: dict[str, model.Request] = {
             "make": model.Make(VolumeSpec(name, SIZE, "blue")),
             "publish": model.PublishVolume(volume_id, node),
             "unpublish": model.UnpublishVolume(volume_id, node),
@@ -158,10 +158,10 @@ class World:
         call = callers.Caller(self.clock() + 300)
         if kind == "remove" and name in self.given:
             self.doomed.add(name)
-        found = self.process.settle(wishes[kind], call)
+        observed = self.process.settle(requests[kind], call)
         if kind == "make":
-            assert found is not None
-            assert self.given.setdefault(name, found.id) == found.id
+            assert observed is not None
+            assert self.given.setdefault(name, observed.id) == observed.id
         if kind == "remove":
             self.given.pop(name, None)
             self.doomed.discard(name)
@@ -169,8 +169,8 @@ class World:
     def there(self) -> list[Volume]:
         """Return all that are not on their way out."""
         self.clock.move(10)
-        found = self.cloud.volumes()
-        return [one for one in found if one.phase is not VolumePhase.DELETING]
+        observed = self.cloud.volumes()
+        return [item for item in observed if item.phase is not VolumePhase.DELETING]
 
 
 @hypothesis.settings(deadline=None, max_examples=150)
@@ -189,9 +189,11 @@ def test_a_name_is_one_volume_and_nothing_is_left_behind(steps: list[Step]) -> N
         world.settle("make", name, NODES[0])
         world.settle("publish", name, NODES[0])
     volumes = world.there()
-    assert sorted(one.name for one in volumes) == sorted(NAMES)
+    assert sorted(volume.name for volume in volumes) == sorted(NAMES)
     for volume in volumes:
-        assert [one.instance_id for one in volume.attachments] == [NODES[0]]
+        assert [attachment.instance_id for attachment in volume.attachments] == [
+            NODES[0]
+        ]
     for name in NAMES:
         world.settle("unpublish", name, NODES[0])
         world.settle("remove", name, NODES[0])

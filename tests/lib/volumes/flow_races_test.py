@@ -241,7 +241,7 @@ def _run(race: Race) -> tuple[str, float, int]:
     began = world.clock()
     code = world.settle(race.wish, race.patience_s)
     # A write that was refused for being too early is no write.
-    writes = [one for one in world.cloud.calls if one not in READS]
+    writes = [call for call in world.cloud.calls if call not in READS]
     return code, world.clock() - began, len(writes)
 
 
@@ -260,6 +260,6 @@ def test_no_race_lacks_a_row(capsys: pytest.CaptureFixture[str]) -> None:
         for name, race in RACES.items():
             code, seconds, writes = _run(race)
             print(f"{name:50} {code:20} {seconds:7.1f} {writes:6}")
-    told = {name.partition(": ")[2] for name in RACES}
-    missing = {one for one in WANTED if not any(t.startswith(one) for t in told)}
+    messages = {name.partition(": ")[2] for name in RACES}
+    missing = {item for item in WANTED if not any(t.startswith(item) for t in messages)}
     assert not missing

@@ -56,8 +56,8 @@ class World:
     def held(self) -> list[str]:
         """Return the instances that hold the volume, once all has ended."""
         self.clock.move(1000)
-        (volume,) = (one for one in self.cloud.volumes() if one.id == ID)
-        return [one.instance_id for one in volume.attachments]
+        (volume,) = (volume for volume in self.cloud.volumes() if volume.id == ID)
+        return [attachment.instance_id for attachment in volume.attachments]
 
 
 def test_a_creation_that_fails_leaves_nothing_and_says_why() -> None:
@@ -196,9 +196,9 @@ def test_one_false_absence_is_no_success(wish: model.Request) -> None:
 
     world.cloud.before_call = come_back
     assert world.ends(wish) is None
-    found = world.cloud.volumes()
-    assert not found or not found[0].attachments
-    assert bool(found) == isinstance(wish, model.UnpublishVolume)
+    observed = world.cloud.volumes()
+    assert not observed or not observed[0].attachments
+    assert bool(observed) == isinstance(wish, model.UnpublishVolume)
 
 
 def test_a_throttled_creation_is_tried_again_at_once() -> None:

@@ -59,12 +59,12 @@ class World:
 
     def now(self, volume_id: str = ID) -> Volume | None:
         """See a volume without a call."""
-        found = [one for one in self.cloud.volumes() if one.id == volume_id]
-        return found[0] if found else None
+        observed = [volume for volume in self.cloud.volumes() if volume.id == volume_id]
+        return observed[0] if observed else None
 
 
 def _one_named(world: World, source: VolumeId | None = None) -> bool:
-    named = [one for one in world.cloud.volumes() if one.name == SPEC.name]
+    named = [volume for volume in world.cloud.volumes() if volume.name == SPEC.name]
     return (
         len(named) == 1
         and named[0].phase is VolumePhase.AVAILABLE
@@ -77,7 +77,7 @@ def _is_held(world: World) -> bool:
     return (
         volume is not None
         and volume.phase is VolumePhase.IN_USE
-        and [one.instance_id for one in volume.attachments] == [NODE]
+        and [attachment.instance_id for attachment in volume.attachments] == [NODE]
     )
 
 
@@ -386,15 +386,15 @@ def test_what_a_killed_process_sent_may_come_true_after_the_first_10_s() -> None
     with pytest.raises(Died):
         process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     process = flow.VolumesFlow(lambda: world.cloud, effects)
-    given = process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
+    arguments = process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     world.clock.move(60)
-    assert given is not None
+    assert arguments is not None
     assert len(world.cloud.volumes()) == 2
     again = process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     assert again is not None
-    assert again.id == given.id
+    assert again.id == arguments.id
     world.clock.move(60)
-    assert [one.id for one in world.cloud.volumes()] == [given.id]
+    assert [volume.id for volume in world.cloud.volumes()] == [arguments.id]
 
 
 LATE_ATTACH = {
@@ -425,7 +425,7 @@ def test_an_attach_that_is_carried_out_late_comes_not_true_behind_an_ok(
     process.settle(model.PublishVolume(ID, OTHER), callers.Caller(world.clock() + 60))
     volume = world.now()
     assert volume is not None
-    assert [one.instance_id for one in volume.attachments] == [OTHER]
+    assert [attachment.instance_id for attachment in volume.attachments] == [OTHER]
 
 
 def test_a_create_whose_answer_was_lost_is_not_repeated_while_it_may_come_true() -> (
@@ -443,7 +443,7 @@ def test_a_create_whose_answer_was_lost_is_not_repeated_while_it_may_come_true()
     world.cloud.calls.clear()
     process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     assert world.cloud.calls.count("create volume") == 1
-    made = world.cloud.calls.index("create volume")
-    assert made > 10  # it looked all the while
+    created = world.cloud.calls.index("create volume")
+    assert created > 10  # it looked all the while
     assert world.clock() - lost_at >= 60
     assert _one_named(world)

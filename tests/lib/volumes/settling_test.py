@@ -45,8 +45,8 @@ class World:
         merge = structlog.contextvars.merge_contextvars
         with structlog.testing.capture_logs(processors=[merge]) as log:
             self.process.settle(wish, callers.Caller(self.clock() + 60.0))
-        assert {one["controller"] for one in log} <= {"volumes"}
-        return [(one["event"], one["key"], one.get("action")) for one in log]
+        assert {item["controller"] for item in log} <= {"volumes"}
+        return [(item["event"], item["key"], item.get("action")) for item in log]
 
     def count(self, result: metrics.Result) -> float | None:
         labels = {"controller": "volumes", "outcome": result.value}
@@ -88,7 +88,7 @@ def test_a_dry_run_changes_nothing_and_refuses_what_it_would_have_to_do(
             ) as refused:
                 world.process.settle(wish, callers.Caller(world.clock() + 60.0))
             assert refused.value.code is Code.ABORTED
-    assert [(one["event"], one["key"]) for one in log] == [
+    assert [(item["event"], item["key"]) for item in log] == [
         ("action skipped (dry run)", key)
     ] * 2
     assert world.cloud.volumes() == before

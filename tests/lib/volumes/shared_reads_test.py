@@ -104,10 +104,10 @@ def test_all_who_come_during_a_read_share_the_next(reads: Reads) -> None:
     others = [reads.ask(_id(number))[1] for number in range(1, 100)]
     reads.until(100)
     reads.let_go(2)
-    for number, one in enumerate([first, *others]):
-        (found,) = one.result(10)
-        assert isinstance(found, tuple)
-        assert [volume.id for volume in found] == [f"id-{number}"]
+    for number, item in enumerate([first, *others]):
+        (observed,) = item.result(10)
+        assert isinstance(observed, tuple)
+        assert [volume.id for volume in observed] == [f"id-{number}"]
     reads.close()
     assert reads.cloud.sizes == [1, 99]
     assert reads.cloud.calls == ["get volume", "list volumes"]
@@ -124,8 +124,8 @@ def test_a_list_answers_early_whom_it_shows(reads: Reads) -> None:
     reads.until(12)
     reads.let_go(2)
     began = time.monotonic()
-    for one in [late, named, first, *others]:
-        one.result(10)
+    for item in [late, named, first, *others]:
+        item.result(10)
     assert time.monotonic() - began < 8
     reads.close()
 
@@ -256,8 +256,8 @@ def test_what_can_not_be_read_is_unknown_and_forgets_nothing() -> None:
     world.ids()
     down = errors.Unavailable("no answer", operation="get volume")
     world.cloud.faults.refusals.append(down)
-    (found,) = world.see(_id(0))
-    assert isinstance(found, Unknown)
+    (observed,) = world.see(_id(0))
+    assert isinstance(observed, Unknown)
     assert "id-0" in world.ids()
 
 
@@ -273,9 +273,9 @@ def test_one_read_that_hangs_does_not_stop_the_others(reads: Reads) -> None:
     reads.let_go()  # whichever of the two: both show the others' volumes, or theirs
     reads.let_go()
     for number, other in enumerate(others, 1):
-        (found,) = other.result(10)
-        assert isinstance(found, tuple)
-        assert found[0].id == f"id-{number}"
+        (observed,) = other.result(10)
+        assert isinstance(observed, tuple)
+        assert observed[0].id == f"id-{number}"
     hung.result(10)
     reads.close()
     assert waited_s >= shared_reads.HUNG_S - 0.1
@@ -290,8 +290,8 @@ def test_no_more_than_three_reads_run_at_the_same_time(reads: Reads) -> None:
             assert reads.cloud.began.acquire(timeout=10)
     assert not reads.cloud.began.acquire(timeout=shared_reads.HUNG_S + 0.5)
     reads.let_go(5)
-    for one in asked:
-        one.result(10)
+    for item in asked:
+        item.result(10)
     reads.close()
 
 

@@ -72,9 +72,9 @@ def test_a_second_call_for_a_volume_is_aborted_while_the_first_is_under_way() ->
     cloud.put(dataclasses.replace(_volume(1), phase=VolumePhase.CREATING))
     process = flow.VolumesFlow(lambda: cloud)
     call = callers.Caller(time.monotonic() + 30)
-    wish = model.PublishVolume(_volume(1).id, NODE)
+    request = model.PublishVolume(_volume(1).id, NODE)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        first = pool.submit(process.settle, wish, call)
+        first = pool.submit(process.settle, request, call)
         while not cloud.calls:
             threading.Event().wait(0.001)
         with pytest.raises(RefusedCall) as raised:
@@ -96,13 +96,13 @@ def test_twenty_volumes_reach_one_instance_in_order_and_none_is_lost() -> None:
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         asked = []
         for number in range(20):
-            wish = model.PublishVolume(_volume(number).id, NODE)
-            asked.append(pool.submit(process.settle, wish, call))
+            request = model.PublishVolume(_volume(number).id, NODE)
+            asked.append(pool.submit(process.settle, request, call))
             while len(process._turns._lines.get(NODE, ())) <= number:
                 threading.Event().wait(0.001)
         cloud.may_look.set()
-        for one in asked:
-            one.result(60)
+        for item in asked:
+            item.result(60)
     assert cloud.order == [f"pvc-{number}" for number in range(20)]
     assert cloud.most == {NODE: 1}
     assert all(volume.attachments for volume in cloud.volumes())
@@ -122,8 +122,8 @@ def test_a_hundred_instances_get_theirs_side_by_side_with_few_calls() -> None:
             pool.submit(process.settle, model.PublishVolume(_volume(n).id, node), call)
             for n, node in enumerate(nodes)
         ]
-        for one in asked:
-            one.result(60)
+        for item in asked:
+            item.result(60)
     print(f"{len(cloud.calls)} calls, {cloud.most_of_all} attaches at once at most")
     assert cloud.calls.count("attach volume") == 100
     assert len(cloud.calls) <= 330

@@ -51,24 +51,24 @@ def test_each_layout(
     document = configuration(layout)
     document[layout[0].lower() + layout[1:]].update(more)
     document["zones"] = ["b", "a"]
-    found = assumed.discovered(document, "sea")
+    observed = assumed.discovered(document, "sea")
     assert (
-        found.internal_network_names,
-        found.external_network_names,
-        found.pod_network_mode,
-        found.instances.main_network,
-        found.instances.additional_networks,
-        found.instances.security_groups,
+        observed.internal_network_names,
+        observed.external_network_names,
+        observed.pod_network_mode,
+        observed.instances.main_network,
+        observed.instances.additional_networks,
+        observed.instances.security_groups,
     ) == expected
-    assert found.zones == ("b", "a")
-    assert found.instances.image_name == "ubuntu"
-    assert found.load_balancer == model.LoadBalancerPlace()
+    assert observed.zones == ("b", "a")
+    assert observed.instances.image_name == "ubuntu"
+    assert observed.load_balancer == model.LoadBalancerPlace()
 
 
 def test_without_a_prefix_some_networks_have_no_name(
     configuration: Configuration,
 ) -> None:
     """Nothing is made up."""
-    found = assumed.discovered(configuration("Standard"), "")
-    assert found.internal_network_names == ()
-    assert found.instances.security_groups == ()
+    observed = assumed.discovered(configuration("Standard"), "")
+    assert observed.internal_network_names == ()
+    assert observed.instances.security_groups == ()

@@ -33,16 +33,16 @@ def test_the_whole_template(
         preemptible=True,
     )
     groups = [named("sea"), named("web")]
-    made = capi.machine_template(cluster, provider, group(spec))
-    metadata = made["metadata"]
+    created = capi.machine_template(cluster, provider, group(spec))
+    metadata = created["metadata"]
     assert isinstance(metadata, dict)
     assert metadata["name"] == "worker-02320933-gen1"
     assert metadata["labels"]["node-group"] == "worker"
     assert metadata["annotations"]["helm.sh/resource-policy"] == "keep"
     assert len(metadata["annotations"]["checksum/instance-class"]) == 64
-    assert made["apiVersion"] == "infrastructure.cluster.x-k8s.io/v1beta1"
-    assert made["kind"] == "OpenStackMachineTemplate"
-    assert made["spec"] == {
+    assert created["apiVersion"] == "infrastructure.cluster.x-k8s.io/v1beta1"
+    assert created["kind"] == "OpenStackMachineTemplate"
+    assert created["spec"] == {
         "template": {
             "spec": {
                 "configDrive": True,
@@ -100,12 +100,14 @@ def test_when_ports_are_spelled_out(  # one row
 ) -> None:
     """With security groups, or where pods' addresses must pass."""
     instances = dataclasses.replace(provider.instances, security_groups=groups)
-    given = dataclasses.replace(provider, instances=instances, pod_network_mode=mode)
-    found = capi.machine_spec(cluster, given, group())
-    assert ("ports" in found) == ports
-    assert ("allowedAddressPairs" in str(found)) == pairs
-    assert ("securityGroups" in found) == bool(groups)
-    assert "rootVolume" not in found
+    arguments = dataclasses.replace(
+        provider, instances=instances, pod_network_mode=mode
+    )
+    observed = capi.machine_spec(cluster, arguments, group())
+    assert ("ports" in observed) == ports
+    assert ("allowedAddressPairs" in str(observed)) == pairs
+    assert ("securityGroups" in observed) == bool(groups)
+    assert "rootVolume" not in observed
 
 
 REFUSED = ["a,b", "a/b", "x" * 61, ""]

@@ -46,8 +46,8 @@ ROWS = {
 
 def test_every_vector_holds() -> None:
     """What stands in a cluster is found again under its name, and nothing is rolled."""
-    for what, given, made, expected in VECTORS:
-        verdict = "ok" if made == expected else f"MUST BE {expected}"
-        print(f"{what:18} {given[:44]!r:48} {made[:20]:22} {verdict}")
+    for what, arguments, created, expected in VECTORS:
+        verdict = "ok" if created == expected else f"MUST BE {expected}"
+        print(f"{what:18} {arguments[:44]!r:48} {created[:20]:22} {verdict}")
     assert [row for row in VECTORS if row[2] != row[3]] == []
     assert collections.Counter(row[0] for row in VECTORS) == ROWS

@@ -99,10 +99,16 @@ def test_any_password_reads_back(password: str) -> None:
         region="north",
         tenant_name="fleet",
     )
-    given = model.ProviderSettings(connection, internal_network_names=('a "b" \\ #;c',))
-    found = read(cloud_conf_writer.render(given, ignore_volume_microversion=False))
-    assert found.credentials.password == password
-    assert found.networking.internal_network_names == given.internal_network_names
+    arguments = model.ProviderSettings(
+        connection, internal_network_names=('a "b" \\ #;c',)
+    )
+    observed = read(
+        cloud_conf_writer.render(arguments, ignore_volume_microversion=False)
+    )
+    assert observed.credentials.password == password
+    assert (
+        observed.networking.internal_network_names == arguments.internal_network_names
+    )
 
 
 @pytest.mark.parametrize("ignore", [True, False])
@@ -112,7 +118,9 @@ def test_everything_is_known_to_its_reader(
     """openstack-ccm reads the text without a warning."""
     balancer = model.LoadBalancerPlace(subnet_id=SUBNET, floating_network_id=NETWORK)
     provider = dataclasses.replace(provider, load_balancer=balancer)
-    found = read(cloud_conf_writer.render(provider, ignore_volume_microversion=ignore))
-    assert found.warnings == ()
-    assert found.networking.public_network_names == ("outer", "public")
-    assert found.load_balancer.subnet_id == SUBNET
+    observed = read(
+        cloud_conf_writer.render(provider, ignore_volume_microversion=ignore)
+    )
+    assert observed.warnings == ()
+    assert observed.networking.public_network_names == ("outer", "public")
+    assert observed.load_balancer.subnet_id == SUBNET

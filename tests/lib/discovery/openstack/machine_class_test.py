@@ -20,9 +20,9 @@ def made(
     provider: model.ProviderSettings,
     spec: model.InstanceClass = SPEC,
 ) -> dict[str, object]:
-    found = machine_class.machine_class(cluster, provider, group(spec))["spec"]
-    assert isinstance(found, dict)
-    return found
+    observed = machine_class.machine_class(cluster, provider, group(spec))["spec"]
+    assert isinstance(observed, dict)
+    return observed
 
 
 def test_the_whole_object(
@@ -83,14 +83,14 @@ def test_the_class_wins_over_the_provider(
         ("web", "sea"),
         {"owner": "me"},
     )
-    found = made(cluster, provider, spec)
-    assert found["imageName"] == "debian"
-    assert found["rootDiskSize"] == 20
+    observed = made(cluster, provider, spec)
+    assert observed["imageName"] == "debian"
+    assert observed["rootDiskSize"] == 20
     networks = [{"name": "shared"}, {"name": "inner", "podNetwork": True}]
-    assert found["networks"] == networks
-    assert found["securityGroups"] == ["sea", "web"]
-    assert isinstance(found["tags"], dict)
-    assert (found["tags"]["owner"], found["tags"]["env"]) == ("me", "prod")
+    assert observed["networks"] == networks
+    assert observed["securityGroups"] == ["sea", "web"]
+    assert isinstance(observed["tags"], dict)
+    assert (observed["tags"]["owner"], observed["tags"]["env"]) == ("me", "prod")
 
 
 def test_only_one_mode_opens_ports_to_pods(
@@ -192,11 +192,11 @@ def test_the_secret_holds_what_is_set(
     cluster: model.ClusterFacts, connection: model.Connection, texts: dict[str, str]
 ) -> None:
     """The tenant by id wins over its name; nothing empty is written."""
-    found = machine_class.secret(cluster, connection, group())
-    data = found["data"]
+    observed = machine_class.secret(cluster, connection, group())
+    data = observed["data"]
     assert isinstance(data, dict)
-    assert {key: base64.b64decode(one).decode() for key, one in data.items()} == texts
-    assert found["metadata"] == {
+    assert {key: base64.b64decode(item).decode() for key, item in data.items()} == texts
+    assert observed["metadata"] == {
         "name": "worker-02320933",
         "namespace": "d8-cloud-instance-manager",
         "labels": {"heritage": "deckhouse", "module": "cloud-provider-openstack"},

@@ -113,8 +113,8 @@ def test_what_readers_would_miss_is_named() -> None:
     merged = merge.merge(
         model.ModuleSettings(connection=OURS), CONFIGURATION, model.Discovered()
     )
-    told = [str(one) for one in merge.problems(merged)]
-    assert told == [
+    messages = [str(problem) for problem in merge.problems(merged)]
+    assert messages == [
         "connection.domainName: not set",
         "connection.username: not set",
         "connection.region: not set",

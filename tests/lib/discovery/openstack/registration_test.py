@@ -33,9 +33,9 @@ def test_the_registration(provider: model.ProviderSettings) -> None:
     """Every key of the reference, and those that Cluster API needs."""
     secret = registration.registration(provider)
     assert where(secret) == ("kube-system", "d8-node-manager-cloud-provider")
-    found = texts(secret)
-    description = json.loads(found.pop("openstack"))
-    assert found == {
+    observed = texts(secret)
+    description = json.loads(observed.pop("openstack"))
+    assert observed == {
         "type": "openstack",
         "region": "north",
         "zones": '["a","b"]',
@@ -70,8 +70,8 @@ def test_what_is_not_set_has_no_field(provider: model.ProviderSettings) -> None:
         provider.connection, tenant_name="", tenant_id="7", ca_cert="PEM"
     )
     bare = model.ProviderSettings(connection, internal_network_names=("inner",))
-    found = json.loads(texts(registration.registration(bare))["openstack"])
-    assert found == {
+    observed = json.loads(texts(registration.registration(bare))["openstack"])
+    assert observed == {
         "connection": {**CONNECTION, "tenantID": "7", "caCert": "PEM"},
         "externalNetworkDHCP": True,
         "internalNetworkNames": ["inner"],
@@ -88,11 +88,11 @@ def test_the_secret_of_the_ccm(provider: model.ProviderSettings) -> None:
     assert list(texts(secret)) == ["cloud-config"]
     connection = dataclasses.replace(provider.connection, ca_cert="PEM")
     trusted = dataclasses.replace(provider, connection=connection)
-    found = texts(
+    observed = texts(
         registration.cloud_controller_manager(trusted, ignore_volume_microversion=True)
     )
-    assert found["ca.crt"] == "PEM"
-    assert "ca-file = /etc/config/ca.crt\n" in found["cloud-config"]
+    assert observed["ca.crt"] == "PEM"
+    assert "ca-file = /etc/config/ca.crt\n" in observed["cloud-config"]
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_the_secret_of_the_discoverer(
         dataclasses.replace(provider, connection=connection)
     )
     assert where(secret) == ("d8-cloud-provider-openstack", "cloud-data-discoverer")
-    found = texts(secret)
-    module = json.loads(found.pop("moduleConfig"))
-    assert found == {**CONNECTION, **more}
+    observed = texts(secret)
+    module = json.loads(observed.pop("moduleConfig"))
+    assert observed == {**CONNECTION, **more}
     assert module["zones"] == ["a", "b"]
     assert module["instances"]["mainNetwork"] == "inner"
 

@@ -19,7 +19,7 @@ MISSING = object()
 
 def told(document: object) -> list[str]:
     judge = schemas.Schema.CLUSTER_CONFIGURATION
-    return [str(one) for one in schemas.problems(judge, document)]
+    return [str(problem) for problem in schemas.problems(judge, document)]
 
 
 def put(document: dict[str, Any], path: str, value: object) -> None:
@@ -340,9 +340,9 @@ def test_what_is_wrong_is_named(
     """One mistake gives one problem: the field, its value, what would be right."""
     document = configuration(layout)
     put(document, path, value)
-    (said,) = told(document)
-    assert said.startswith(words), said
-    assert "s3cr3t" not in said
+    (message,) = told(document)
+    assert message.startswith(words), message
+    assert "s3cr3t" not in message
 
 
 def test_each_field_at_the_top_has_a_row() -> None:
@@ -383,7 +383,7 @@ def test_dhcp_is_that_of_the_layout(
     block = layout[0].lower() + layout[1:]
     if given is not None:
         put(document, f"{block}.externalNetworkDHCP", given)
-    found = documents.cluster_configuration(document)
-    assert found.external_network_dhcp is expected
-    assert found.connection.password == "s3cr3t"
-    assert "s3cr3t" not in repr(found)
+    observed = documents.cluster_configuration(document)
+    assert observed.external_network_dhcp is expected
+    assert observed.connection.password == "s3cr3t"
+    assert "s3cr3t" not in repr(observed)

@@ -70,10 +70,10 @@ def problems(*documents: object, uuid: str = "") -> list[str]:
 
 def test_a_configuration_alone_is_enough(configuration: Configuration) -> None:
     """The rest is assumed, and that is known."""
-    found = sources.read([configuration("Simple")])
-    assert found.is_assumed
-    assert found.provider.internal_network_names == ("public",)
-    assert found.groups == ()
+    observed = sources.read([configuration("Simple")])
+    assert observed.is_assumed
+    assert observed.provider.internal_network_names == ("public",)
+    assert observed.groups == ()
 
 
 @pytest.mark.parametrize("layout", ["Standard", "StandardWithNoRouter"])
@@ -81,12 +81,12 @@ def test_a_layout_that_is_named_by_the_prefix_asks_for_it(
     layout: str, configuration: Configuration
 ) -> None:
     """The discovery data, which does not exist yet, is not asked for."""
-    told = (
+    messages = (
         "ClusterConfiguration cloud.prefix: not set: must be the prefix in the name of"
         " the internal network"
     )
-    assert problems(configuration(layout)) == [told]
-    assert problems(configuration(layout), CLUSTER | {"cloud": {}}) == [told]
+    assert problems(configuration(layout)) == [messages]
+    assert problems(configuration(layout), CLUSTER | {"cloud": {}}) == [messages]
     named = sources.read([configuration(layout), CLUSTER])
     assert named.provider.internal_network_names == ("sea",)
 
@@ -95,8 +95,8 @@ def test_a_network_of_the_discovery_data_is_asked_for_there(
     configuration: Configuration,
 ) -> None:
     empty = DISCOVERED | {"internalNetworkNames": []}
-    told = problems(configuration("Standard"), empty)
-    assert told == [
+    messages = problems(configuration("Standard"), empty)
+    assert messages == [
         "internalNetworkNames: not set: must be at least one name, from the settings or"
         " from the discovery data"
     ]
@@ -109,7 +109,7 @@ def test_everything_together(configuration: Configuration) -> None:
         "name": "old",
         "annotations": {"node.deckhouse.io/use-mcm": "", "manual-rollout-id": "7"},
     }
-    found = sources.read(
+    observed = sources.read(
         [
             configuration("Standard"),
             CLUSTER,
@@ -124,33 +124,36 @@ def test_everything_together(configuration: Configuration) -> None:
         ],
         "uuid",
     )
-    assert not found.is_assumed
-    assert found.provider.zones == ("nova",)
-    assert found.provider.tags == {"a": "b"}
-    assert [one.name for one in found.classes] == ["ssd-r1"]
-    assert [(one.name, one.zones, one.use_mcm) for one in found.groups] == [
+    assert not observed.is_assumed
+    assert observed.provider.zones == ("nova",)
+    assert observed.provider.tags == {"a": "b"}
+    assert [storage_class.name for storage_class in observed.classes] == ["ssd-r1"]
+    assert [(group.name, group.zones, group.use_mcm) for group in observed.groups] == [
         ("new", (), False),
         ("old", ("a",), True),
     ]
-    assert found.groups[1].manual_rollout_id == "7"
-    assert found.skipped == ("InitConfiguration", "ModuleConfig")
-    assert (found.cluster.prefix, found.cluster.pod_subnet) == ("sea", "10.111.0.0/16")
+    assert observed.groups[1].manual_rollout_id == "7"
+    assert observed.skipped == ("InitConfiguration", "ModuleConfig")
+    assert (observed.cluster.prefix, observed.cluster.pod_subnet) == (
+        "sea",
+        "10.111.0.0/16",
+    )
 
 
 def test_a_hybrid_cluster_has_a_module_config(configuration: Configuration) -> None:
     """Its settings say what the missing configuration would."""
     connection = configuration("Simple")["provider"]
-    found = sources.read(
+    observed = sources.read(
         [settings(connection=connection, internalNetworkNames=["inner"])]
     )
-    assert found.provider.hybrid
-    assert found.configuration is None
+    assert observed.provider.hybrid
+    assert observed.configuration is None
 
 
 def test_nothing_usable_is_one_problem() -> None:
     """Not a list of every field of a document that is not there."""
-    (said,) = problems()
-    assert said.startswith(
+    (message,) = problems()
+    assert message.startswith(
         "OpenStackClusterConfiguration: not set: must be a document of this kind"
     )
 
@@ -159,7 +162,7 @@ def test_all_documents_are_judged(configuration: Configuration) -> None:
     """A mistake in each is a problem of each, by the name of its document."""
     wrong = configuration("Standard")
     wrong["layout"] = "Mixed"
-    said = problems(
+    message = problems(
         wrong,
         {**DISCOVERED, "podNetworkMode": "Any"},
         {**OFFERED, "zones": []},
@@ -197,15 +200,15 @@ def test_all_documents_are_judged(configuration: Configuration) -> None:
             ' OpenStackInstanceClass "x" not found: must be one of worker'
         ),
     ]
-    assert len(said) == len(beginnings)
-    for line, beginning in zip(said, beginnings, strict=True):
+    assert len(message) == len(beginnings)
+    for line, beginning in zip(message, beginnings, strict=True):
         assert line.startswith(beginning)
 
 
 def test_a_kind_that_must_be_single(configuration: Configuration) -> None:
     """Two of them: which one counts is not guessed."""
-    said = problems(configuration("Simple"), configuration("Simple"))
-    assert said == [
+    message = problems(configuration("Simple"), configuration("Simple"))
+    assert message == [
         'OpenStackClusterConfiguration: invalid value "2 documents": must be one'
         " document of this kind"
     ]
@@ -213,8 +216,8 @@ def test_a_kind_that_must_be_single(configuration: Configuration) -> None:
 
 def test_machines_need_to_know_the_cluster(configuration: Configuration) -> None:
     """What is missing for the node groups is told together."""
-    said = problems(configuration("Simple"), CLASS, node_group("new"))
-    assert said == [
+    message = problems(configuration("Simple"), CLASS, node_group("new"))
+    assert message == [
         (
             "--cluster-uuid: not set: must be the UUID of the cluster, which NodeGroups"
             " require"
@@ -236,7 +239,7 @@ def test_node_groups_that_can_not_be_named_are_told(
 ) -> None:
     """Names, zones and classes: machines are named after them."""
     long = "x" * 55
-    said = problems(
+    message = problems(
         configuration("Simple"),
         CLUSTER,
         CLASS,
@@ -269,17 +272,17 @@ def test_node_groups_that_can_not_be_named_are_told(
             " must be a list"
         ),
     ]
-    assert len(said) == len(beginnings)
-    for line, beginning in zip(said, beginnings, strict=True):
+    assert len(message) == len(beginnings)
+    for line, beginning in zip(message, beginnings, strict=True):
         assert line.startswith(beginning), line
 
 
 def test_volume_types_without_a_class_are_told(configuration: Configuration) -> None:
     """Collisions and bad patterns are problems here, too."""
     types = [{"id": "1", "name": "SSD"}, {"id": "2", "name": "ssd"}]
-    said = problems(configuration("Simple"), {**OFFERED, "volumeTypes": types})
-    assert len(said) == 2
-    assert said[0].startswith(
+    message = problems(configuration("Simple"), {**OFFERED, "volumeTypes": types})
+    assert len(message) == 2
+    assert message[0].startswith(
         'OpenStackCloudProviderDiscoveryData volume type: invalid value "SSD"'
     )
     bad = settings(storageClass={"exclude": ["("]})
@@ -291,7 +294,7 @@ def test_volume_types_without_a_class_are_told(configuration: Configuration) -> 
 
 
 def names(documents: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
-    return [(one["kind"], one["metadata"]["name"]) for one in documents]
+    return [(document["kind"], document["metadata"]["name"]) for document in documents]
 
 
 def test_what_is_rendered(configuration: Configuration) -> None:
@@ -302,7 +305,7 @@ def test_what_is_rendered(configuration: Configuration) -> None:
         "name": "old",
         "annotations": {"node.deckhouse.io/use-mcm": ""},
     }
-    made = render.render(
+    created = render.render(
         sources.read(
             [
                 configuration("Standard"),
@@ -316,7 +319,7 @@ def test_what_is_rendered(configuration: Configuration) -> None:
             "f49dd1c3-a63a-4565-a06c-625e35587eab",
         )
     )
-    assert names(made.secrets) == [
+    assert names(created.secrets) == [
         ("Secret", "d8-node-manager-cloud-provider"),
         ("Secret", "cloud-controller-manager"),
         ("Secret", "cloud-data-discoverer"),
@@ -325,21 +328,21 @@ def test_what_is_rendered(configuration: Configuration) -> None:
         ("Secret", "d8-cloud-provider-openstack-capi"),
         ("Secret", "d8-provider-cluster-configuration"),
     ]
-    assert names(made.templates) == [
+    assert names(created.templates) == [
         ("OpenStackCluster", "openstack"),
         ("OpenStackMachineTemplate", "new-02320933-gen1"),
         ("OpenStackMachineTemplate", "new-6bdb5b0d-gen1"),
         ("OpenStackMachineClass", "old-02320933"),
         ("Secret", "old-02320933"),
     ]
-    internal = made.values["cloudProviderOpenstack"]["internal"]  # type: ignore[index]
+    internal = created.values["cloudProviderOpenstack"]["internal"]  # type: ignore[index]
     assert internal["storageClasses"] == [
         {"name": "default", "type": "__DEFAULT__"},
         {"name": "ssd-r1", "type": "SSD R1"},
     ]
     assert internal["loadBalancer"] == DISCOVERED["loadBalancer"]
     assert internal["zones"] == ["zonea", "zoneb"]
-    assert json.dumps(made.values)
+    assert json.dumps(created.values)
 
 
 def test_machines_that_can_not_be_made_are_told(configuration: Configuration) -> None:
@@ -347,9 +350,9 @@ def test_machines_that_can_not_be_made_are_told(configuration: Configuration) ->
     raw = {**CLASS, "spec": {"flavorName": "m1", "tags": ["fast"]}}
     mcm = node_group("old", zones=["a"])
     mcm["metadata"] = {"name": "old", "annotations": {"node.deckhouse.io/use-mcm": ""}}
-    found = sources.read([configuration("Simple"), CLUSTER, raw, mcm], "uuid")
+    observed = sources.read([configuration("Simple"), CLUSTER, raw, mcm], "uuid")
     with pytest.raises(config.ConfigError) as caught:
-        render.render(found)
+        render.render(observed)
     assert (
         str(caught.value)
         == "NodeGroup/old tags: not supported: raw server tags require"

@@ -33,7 +33,7 @@ def test_each_engine_has_its_secret(engine: str) -> None:
 def test_no_file_is_left_out() -> None:
     """A template that joins the folder joins a Secret."""
     folder = pathlib.Path(templates.__file__).parent / "templates"
-    kept = {one.name: {f.name for f in one.iterdir()} for one in folder.iterdir()}
+    kept = {item.name: {f.name for f in item.iterdir()} for item in folder.iterdir()}
     assert kept == {engine: set(names) for engine, names in templates.ENGINES.items()}
 
 

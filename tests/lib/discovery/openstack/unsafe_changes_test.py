@@ -117,5 +117,5 @@ def test_a_safe_change_is_not(
 
 def test_going_to_another_layout_is_one_change(configuration: Configuration) -> None:
     """The settings that only one layout has are not told one by one."""
-    found = unsafe_changes.find(configuration("Standard"), configuration("Simple"))
-    assert [change.field for change in found] == ["layout"]
+    observed = unsafe_changes.find(configuration("Standard"), configuration("Simple"))
+    assert [change.field for change in observed] == ["layout"]

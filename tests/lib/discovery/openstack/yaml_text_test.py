@@ -36,9 +36,9 @@ def test_what_can_not_be_read_is_not_shown(text: str) -> None:
     """One sentence with the file's name; never the text, which may be secret."""
     with pytest.raises(config.ConfigError) as caught:
         yaml_text.read("conf.yaml", text)
-    said = str(caught.value)
-    assert said.startswith("conf.yaml: invalid value: must be YAML that can be read")
-    assert "s3cr3t" not in said
+    message = str(caught.value)
+    assert message.startswith("conf.yaml: invalid value: must be YAML that can be read")
+    assert "s3cr3t" not in message
     assert caught.value.__suppress_context__
 
 
@@ -50,8 +50,8 @@ def test_json_may_be_indented_by_tabs() -> None:
 def test_merged_keys_are_no_repetition() -> None:
     """What an anchor gives may be said anew."""
     text = "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\ne: !!timestamp later\n"
-    (found,) = yaml_text.read("t", text)
-    assert found == {"a": {"b": 1, "c": 2}, "d": {"b": 3, "c": 2}, "e": "later"}
+    (observed,) = yaml_text.read("t", text)
+    assert observed == {"a": {"b": 1, "c": 2}, "d": {"b": 3, "c": 2}, "e": "later"}
 
 
 def test_the_place_is_told() -> None:
