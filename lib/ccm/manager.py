@@ -39,15 +39,15 @@ from lib.process import metrics as process_metrics
 from lib.reconcile import metrics as reconcile_metrics
 
 GRACE = daemon.Grace(loops_s=7.0, lease_s=3.0)
-"""How long all that acts may take to end, once told; and then the release."""
+"""How long loops may take to stop after the signal; then the release of the Lease."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ManagerProgram:
-    """Which manager this is.
+    """The program of a manager.
 
-    provider: the cloud's name, for metrics. connect: opens the cloud; called again when
-    its files have changed. reference: whose metrics are shown besides ours.
+    provider: name of the cloud, for metrics. connect: opens the cloud; again when
+    its files have changed. reference: names of its metrics, shown besides ours.
     """
 
     name: str
@@ -60,10 +60,10 @@ class ManagerProgram:
 def run(
     program: ManagerProgram,
     values: flags.Values,
-    wanted: options.ManagerOptions,
+    manager_options: options.ManagerOptions,
     env: Mapping[str, str],
 ) -> int:
-    """Run until told to stop; give the exit code.
+    """Run until a signal to stop; return the exit code.
 
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
@@ -73,38 +73,42 @@ def run(
         values[command_line.VERBOSITY],
         values[common_flags.LOGGING_FORMAT],
         values,
-        f"{wanted.lease_namespace}/{wanted.lease_name}" if wanted.leader_elect else "",
-        wanted.identity,
+        (
+            f"{manager_options.lease_namespace}/{manager_options.lease_name}"
+            if manager_options.leader_elect
+            else ""
+        ),
+        manager_options.identity,
     )
     registry = starting.begin(build, settings)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = reopening.Reopening(lambda: program.connect(calls))
-    reach = starting.Reach(wanted.kubeconfig, wanted.master)
+    reach = starting.Reach(manager_options.kubeconfig, manager_options.master)
     api = starting.connect(build, reach, env, registry)
     stop = threading.Event()
     with shutdown.on_signal(stop):
-        manager = Manager(program, values, wanted, registry, stop)
+        manager = Manager(program, values, manager_options, registry, stop)
         manager.ready_with(calls.worked)
         return manager.run(cloud, api, env)
 
 
 class Manager:
-    """One life of the process, from its options to its exit code."""
+    """The process, from its options to its exit code."""
 
     def __init__(
         self,
         program: ManagerProgram,
         values: flags.Values,
-        wanted: options.ManagerOptions,
+        manager_options: options.ManagerOptions,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
     ) -> None:
         self._program = program
         self._values = values
-        self._wanted = wanted
+        self._options = manager_options
         self._registry = registry
         self._daemon = daemon.Daemon(registry, stop, GRACE)
-        self._leader = metrics.LeaderMetrics(wanted.lease_name, registry)
+        self._leader = metrics.LeaderMetrics(manager_options.lease_name, registry)
         self._running = metrics.ControllerMetrics(registry)
         self._leading = threading.Event()
         self._log = logs.get(__name__)
@@ -122,14 +126,14 @@ class Manager:
     def run(
         self, cloud: reopening.Reopening, api: client.Api, env: Mapping[str, str]
     ) -> int:
-        """Serve, watch, wait for the Lease, act; until told to stop."""
+        """Serve, watch, wait for the Lease and act, until the signal to stop."""
         self._serve(api)
         lease = self._election(api)
         recorders: dict[str, events.Recorder] = {}
         shared = self._parts(api, lease, recorders)
         controllers = tuple(self._controllers(cloud, shared, env))
-        for one in controllers:
-            cloud.after(one.look_again)
+        for controller in controllers:
+            cloud.after(controller.look_again)
         running: list[daemon.DaemonPart] = [*controllers]
         if controllers:
             running.append(self._watching_nodes(shared.nodes))
@@ -171,7 +175,7 @@ class Manager:
         )
 
     def _permit(self, lease: election.Election | None) -> guarded.Permit:
-        if self._wanted.dry_run:
+        if self._options.dry_run:
             return read_only.refuse
         return guarded.always if lease is None else lease.acting
 
@@ -203,17 +207,17 @@ class Manager:
         )
 
     def _election(self, api: client.Api) -> election.Election | None:
-        wanted = self._wanted
-        if not wanted.leader_elect:
+        manager_options = self._options
+        if not manager_options.leader_elect:
             return None
         lease = election.Election(
             api,
-            namespace=wanted.lease_namespace,
-            name=wanted.lease_name,
-            identity=wanted.identity,
-            lease_s=wanted.lease_s,
-            renew_s=wanted.renew_s,
-            retry_s=wanted.retry_s,
+            namespace=manager_options.lease_namespace,
+            name=manager_options.lease_name,
+            identity=manager_options.identity,
+            lease_s=manager_options.lease_s,
+            renew_s=manager_options.renew_s,
+            retry_s=manager_options.retry_s,
             on_slow_path=self._leader.slow_path,
         )
         self._daemon.elect(lease)
@@ -222,22 +226,22 @@ class Manager:
     def _controllers(
         self, cloud: reopening.Reopening, shared: parts.Parts, env: Mapping[str, str]
     ) -> Iterator[parts.Controllers]:
-        """Make those that are wanted, and that the cloud is fit for."""
+        """Yield the enabled controllers that the cloud supports."""
         settings = model.NodeSettings(
-            initialises=options.NODE in self._wanted.controllers,
-            watches_lifecycle=options.LIFECYCLE in self._wanted.controllers,
+            initialises=options.NODE in self._options.controllers,
+            watches_lifecycle=options.LIFECYCLE in self._options.controllers,
             deletes=not env.get("SKIP_NODE_DELETION"),
-            limit=self._wanted.delete_limit,
+            limit=self._options.delete_limit,
         )
         has_nodes = settings.initialises or settings.watches_lifecycle
         instances = cloud.part(lambda now: now.instances)
         if instances is not None and has_nodes:
             yield node_controllers.NodeControllers(
-                instances, shared, self._wanted, settings
+                instances, shared, self._options, settings
             )
-        if options.SERVICE in self._wanted.controllers:
+        if options.SERVICE in self._options.controllers:
             yield from self._services(cloud, shared)
-        if options.ROUTE in self._wanted.controllers and self._wanted.routes:
+        if options.ROUTE in self._options.controllers and self._options.routes:
             yield from self._routes(cloud, shared)
 
     def _services(
@@ -250,7 +254,7 @@ class Manager:
         yield service_controllers.ServiceControllers(
             balancers,
             shared,
-            self._wanted,
+            self._options,
             f"cloud-provider-{self._program.provider}",
         )
 
@@ -261,15 +265,15 @@ class Manager:
         if tables is None:
             self._log.info("routes are off: the cloud's configuration has no router")
             return
-        yield route_controllers.RouteControllers(tables, shared, self._wanted)
+        yield route_controllers.RouteControllers(tables, shared, self._options)
 
     def _lead(self, controllers: Sequence[parts.Controllers]) -> None:
-        """Note that the controllers act from now on."""
+        """Record that the controllers act from now on."""
         self._leading.set()
-        if self._wanted.dry_run:
+        if self._options.dry_run:
             self._log.info("dry run: nothing is written, no lease is taken")
         else:
             self._leader.leading()
-        for one in controllers:
-            for name in one.names:
+        for controller in controllers:
+            for name in controller.names:
                 self._running.started(flag_table.CONTROLLERS[name])

@@ -35,7 +35,7 @@ CREATE_AFTER_S = 10.0
 """After a takeover: when an object may be created that the previous leader may have
 begun to create. Of two the younger is found and deleted later."""
 FORGET_AFTER_S = 60.0
-"""After a takeover: when nothing looks for such an object any more. The usual time
+"""After a takeover: when such an object is not searched any more. The usual time
 limit of proxies in front of cloud services."""
 UNKNOWN_POLL_S = 4.0
 """When to check again, as long as it may still appear."""

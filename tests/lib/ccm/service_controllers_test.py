@@ -62,7 +62,7 @@ class Running:
     ) -> None:
         self._make_parts = make_parts
         words = ["--cloud-provider=openstack", "--lb-drift-period=1h", *arguments]
-        self.wanted = options.read(flags.parse(options.FLAGS, words), "openstack")
+        self.options = options.read(flags.parse(options.FLAGS, words), "openstack")
         self.api = fake_api.FakeApi()
         self.api.put(resources.NAMESPACES, {"metadata": {"name": "kube-system"}})
         self.api.put(resources.NODES, NODE)
@@ -76,13 +76,13 @@ class Running:
         shared = self._make_parts(
             self.api,
             self._loops,
-            is_dry=self.wanted.dry_run,
+            is_dry=self.options.dry_run,
             unsettled_s=self._unsettled_s,
         )
         self.registry = shared.registry
         self.nodes = shared.nodes
         self.services = service_controllers.ServiceControllers(
-            lambda: self.cloud, shared, self.wanted, SOURCE
+            lambda: self.cloud, shared, self.options, SOURCE
         )
         self.services.watch(self._loops)
         self._loops.start("watch nodes", shared.nodes.run)
