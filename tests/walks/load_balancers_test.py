@@ -15,7 +15,7 @@ from tests.walks import tracing
 
 PACKAGE = Path(package.__file__).parent
 OBSERVE = "an observation of a load balancer, in its package"
-PLAN = "a plan of a settled one, in its package"
+PLAN = "a plan without changes, in its package"
 OBSERVE_FILES = 5
 """A sixth file fails, whatever the page says."""
 
