@@ -54,9 +54,9 @@ def judge(
         problems.append(config.required("--endpoint", endpoint, expected))
     if values[table.CONTROLLER_SERVICE]:
         problems += of_cloud(values)
-    given = [("--cloud-config", path) for path in values[table.CLOUD_CONFIG]]
-    given += [("--kubeconfig", path) for path in (values[table.KUBECONFIG],) if path]
-    for name, path in given:
+    paths = [("--cloud-config", path) for path in values[table.CLOUD_CONFIG]]
+    paths += [("--kubeconfig", path) for path in (values[table.KUBECONFIG],) if path]
+    for name, path in paths:
         if problem := config.unusable_file(name, path):
             problems.append(problem)
     http_endpoint(values[table.HTTP_ENDPOINT], problems)
