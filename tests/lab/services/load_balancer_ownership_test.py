@@ -228,11 +228,13 @@ def places_of(observed: Observed) -> object:
     name = OWN.format(observed.name)
     uid = observed.service["metadata"]["uid"]
     view, balancers_by_id = observed.view, observed.view.balancers
-    listening = {
-        str(balancers_by_id[listener["loadbalancers"][0]["id"]]["name"])
+    ids = {
+        str(listener["loadbalancers"][0]["id"])
         for listener in view.listeners.values()
         if name in listener["tags"]
     }
+    # A load balancer may have been created or deleted between the two lists.
+    listening = {str(balancers_by_id.get(id_, {}).get("name", id_)) for id_ in ids}
     tagged = {
         str(balancer["name"])
         for balancer in balancers_by_id.values()
