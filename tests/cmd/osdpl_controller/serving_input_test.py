@@ -27,9 +27,9 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 def pair(folder: pathlib.Path, name: str) -> tuple[str, str]:
     """Write a certificate and its key; return the files."""
-    made = certificates.self_signed([name], NOW)
+    created = certificates.self_signed([name], NOW)
     files = (folder / f"{name}.crt", folder / f"{name}.key")
-    for file, content in zip(files, (made.certificate, made.key), strict=True):
+    for file, content in zip(files, (created.certificate, created.key), strict=True):
         file.write_bytes(content)
     return str(files[0]), str(files[1])
 

@@ -111,11 +111,11 @@ def test_a_request_is_judged(name: str) -> None:
     operation, sub, new, old, facts, fields = ROWS[name]
     body = review(operation, sub, object=new, oldObject=old)
     asked = admission.parse(body)
-    found = admission.judge(asked, facts)
-    print(f"{name:30} {asked.kind:7} {[str(one)[:90] for one in found]}")
-    shown = [one.field for one in found]
+    observed = admission.judge(asked, facts)
+    print(f"{name:30} {asked.kind:7} {[str(item)[:90] for item in observed]}")
+    shown = [item.field for item in observed]
     assert shown == fields
-    answer = json.loads(admission.answer("u", found))["response"]
+    answer = json.loads(admission.answer("u", observed))["response"]
     assert (answer["uid"], answer["allowed"]) == ("u", not fields)
     if fields:
         assert answer["status"]["code"] == 400
@@ -155,12 +155,12 @@ def test_what_is_no_review_is_refused(body: bytes) -> None:
 
 def test_a_long_message_is_cut() -> None:
     many: dict[str, Any] = {f"rack-{number}": {} for number in range(1000)}
-    found = admission.judge(
+    observed = admission.judge(
         admission.parse(review("CREATE", object=thing({**SPEC, "nodes": many}))),
         Facts(),
     )
-    answer = json.loads(admission.answer("u", found))
-    assert len(found) == 1000
+    answer = json.loads(admission.answer("u", observed))
+    assert len(observed) == 1000
     assert len(answer["response"]["status"]["message"]) == admission.MESSAGE_MAX + 3
 
 

@@ -37,13 +37,13 @@ def test_no_other_files() -> None:
 
 def nodes(schema: Any, path: str) -> list[tuple[str, dict[str, Any]]]:
     """Return every schema below a schema, with its path."""
-    found = [(path, schema)]
+    observed = [(path, schema)]
     for name, below in (schema.get("properties") or {}).items():
-        found += nodes(below, f"{path}.{name}")
+        observed += nodes(below, f"{path}.{name}")
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            found += nodes(schema[key], f"{path}[]")
-    return found
+            observed += nodes(schema[key], f"{path}[]")
+    return observed
 
 
 @pytest.mark.parametrize("name", crds.documents())

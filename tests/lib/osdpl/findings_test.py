@@ -122,12 +122,12 @@ ROWS: dict[str, tuple[Iterable[CheckResult], list[CheckState]]] = {
 @pytest.mark.parametrize("name", ROWS)
 def test_a_fact_is_judged(name: str) -> None:
     lines, expected = ROWS[name]
-    found = tuple(lines)
-    for line in found:
+    observed = tuple(lines)
+    for line in observed:
         print(f"{name:32} {line.state.value:4} {line.text}; {line.remedy}")
         assert line.check in findings.CHECKS
         assert bool(line.remedy) == (line.state is not CheckState.OK)
-    assert [line.state for line in found] == expected
+    assert [line.state for line in observed] == expected
 
 
 def test_the_roles_are_those_of_pods_that_are_rendered() -> None:

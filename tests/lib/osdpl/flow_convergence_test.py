@@ -120,9 +120,12 @@ def kill(cluster: Cluster, kind: Kind, number: int, when: str) -> bool:
 def require_converged(name: str, cluster: Cluster, killed: object) -> int:
     """Return how many runs of helm were needed beyond one for each release."""
     pending = [
-        one["metadata"]["name"]
-        for one in cluster.documents(resources.SECRETS)
-        if one["metadata"].get("labels", {}).get("status", "").startswith("pending")
+        document["metadata"]["name"]
+        for document in cluster.documents(resources.SECRETS)
+        if document["metadata"]
+        .get("labels", {})
+        .get("status", "")
+        .startswith("pending")
     ]
     assert pending == [], killed
     runs = cluster.helm.runs
@@ -135,13 +138,13 @@ def require_converged(name: str, cluster: Cluster, killed: object) -> int:
         assert cluster.deployed() == RELEASES, killed
         assert cluster.condition("Applied")["status"] == "True", killed
     if name == "upgrade":
-        names = [SERVICES[one.removeprefix("upgrade ")] for one in runs]
-        ordered = [one for one in dict.fromkeys(names) if one in ORDERED]
+        names = [SERVICES[run.removeprefix("upgrade ")] for run in runs]
+        ordered = [fromkey for fromkey in dict.fromkeys(names) if fromkey in ORDERED]
         assert ordered == ORDERED, killed
         versions = {
-            one["metadata"]["labels"][upgrade.VERSION_LABEL]
-            for one in cluster.documents(resources.SECRETS)
-            if one["metadata"].get("labels", {}).get("status") == "deployed"
+            document["metadata"]["labels"][upgrade.VERSION_LABEL]
+            for document in cluster.documents(resources.SECRETS)
+            if document["metadata"].get("labels", {}).get("status") == "deployed"
         }
         assert versions == {"gazpacho"}, killed
     return len(runs) - len(set(runs))
@@ -156,10 +159,10 @@ def test_killed_around_calls(
     whole = begin(tmp_path / "whole", installed_version)
     Process(whole).settle(120)
     require_converged(name, whole, "not killed")
-    made = list(whole.api.calls)
+    created = list(whole.api.calls)
     expected = sorted(set(whole.helm.runs))
     rows: collections.Counter[tuple[str, Kind]] = collections.Counter()
-    for index, (kind, number, when) in enumerate(moments(made)):
+    for index, (kind, number, when) in enumerate(moments(created)):
         cluster = begin(tmp_path / str(index), installed_version)
         is_killed = kill(cluster, kind, number, when)
         before = cluster.credentials()
@@ -170,11 +173,11 @@ def test_killed_around_calls(
         after = cluster.credentials()
         assert {key: after[key] for key in before} == before, killed
         rows[when, kind] += is_killed
-    print(f"{name}: {len(made)} calls, {rows.total()} kills; helm runs twice: 0")
+    print(f"{name}: {len(created)} calls, {rows.total()} kills; helm runs twice: 0")
     for (when, kind), count in sorted(rows.items()):
         print(f"{count:4} {when:12} {' '.join(kind)}")
     # The order of calls of concurrent runs differs: a last call may be an earlier one.
-    assert all(rows[WHENS[0], kind_of(call)] for call in made)
+    assert all(rows[WHENS[0], kind_of(call)] for call in created)
 
 
 @pytest.mark.parametrize("moment", ["begin", "pending", "end"])
@@ -189,7 +192,7 @@ def test_killed_during_a_run(tmp_path: pathlib.Path, moment: str, release: str) 
     Process(cluster).settle()
     assert cluster.deployed() == RELEASES
     again = sorted(set(cluster.upgrades()))
-    assert again == sorted(f"upgrade {one}" for one in RELEASES)
+    assert again == sorted(f"upgrade {item}" for item in RELEASES)
     extra = len(cluster.upgrades()) - len(RELEASES)
     assert extra == (0 if moment == "end" else 1)
 

@@ -131,9 +131,9 @@ def test_a_message_keeps_300_characters_without_secrets() -> None:
     secret = "s3cret-of-the-test"
     text = f"W1121 a warning\nError: UPGRADE FAILED: {secret} {'x' * 1000}\n"
     ended = child.Ended(code=1, output=b"", errors=text)
-    with pytest.raises(errors.Failed) as found:
+    with pytest.raises(errors.Failed) as observed:
         outcome.require(ended, "upgrade of x", frozenset((secret,)))
-    message = str(found.value).removeprefix("upgrade of x: ")
+    message = str(observed.value).removeprefix("upgrade of x: ")
     print(len(message), message[:80])
     assert message.startswith("UPGRADE FAILED: ")
     assert secret not in message

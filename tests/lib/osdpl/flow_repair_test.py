@@ -58,9 +58,9 @@ def install(
     cluster.helm.objects[KEYSTONE] = objects
     cluster.create()
     for kind in live:
-        for one in objects({}):
-            if one["kind"] == kind.kind:
-                cluster.api.put(kind, dict(one))
+        for item in objects({}):
+            if item["kind"] == kind.kind:
+                cluster.api.put(kind, dict(item))
     process = Process(cluster)
     process.settle()
     cluster.helm.runs.clear()
@@ -70,9 +70,9 @@ def install(
 
 def deletions(cluster: Cluster) -> list[tuple[str, str]]:
     return [
-        (one.resource, one.name or "")
-        for one in cluster.api.calls
-        if one.verb == "delete"
+        (call.resource, call.name or "")
+        for call in cluster.api.calls
+        if call.verb == "delete"
     ]
 
 
@@ -104,10 +104,10 @@ def test_the_deletion_of_a_job_is_awaited(cluster: Cluster) -> None:
         is_look = (call.verb, call.resource) == ("get", "jobs")
         if is_look and ("jobs", "bootstrap") in deletions(cluster):
             looks.append(list(cluster.helm.runs))
-            found = cluster.documents(resources.JOBS)[0]
-            found["metadata"]["finalizers"] = []
+            observed = cluster.documents(resources.JOBS)[0]
+            observed["metadata"]["finalizers"] = []
             cluster.api.before_call = None
-            cluster.api.put(resources.JOBS, found)
+            cluster.api.put(resources.JOBS, observed)
 
     cluster.api.before_call = release
     change(cluster, 1)
@@ -298,13 +298,13 @@ def test_values_too_large_for_a_secret(cluster: Cluster) -> None:
 
 def test_a_rollback_by_hand_to_an_equal_revision_is_no_drift(cluster: Cluster) -> None:
     process = install(cluster, lambda values: [])
-    given = cluster.helm.given[KEYSTONE]
+    arguments = cluster.helm.given[KEYSTONE]
     run = helm.Upgrade(
         KEYSTONE,
         ground.NAMESPACE,
-        given.chart,
-        given.values,
-        given.labels,
+        arguments.chart,
+        arguments.values,
+        arguments.labels,
         1,
         limit_s=1,
     )

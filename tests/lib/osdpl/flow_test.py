@@ -27,13 +27,13 @@ def test_a_fresh_install_runs_helm_once_per_release(cluster: Cluster) -> None:
     process = Process(cluster)
     process.settle()
     assert cluster.deployed() == RELEASES
-    assert sorted(cluster.upgrades()) == sorted(f"upgrade {one}" for one in RELEASES)
+    assert sorted(cluster.upgrades()) == sorted(f"upgrade {item}" for item in RELEASES)
     assert cluster.condition("Accepted")["status"] == "True"
     assert cluster.condition("Applied")["status"] == "True"
     assert process.most <= 4
     status = cluster.documents(resources.OPENSTACK_DEPLOYMENT_STATUSES)[0]["status"]
     assert status["osdpl"]["state"] == "APPLIED"
-    assert {one["state"] for one in status["services"].values()} == {"APPLIED"}
+    assert {item["state"] for item in status["services"].values()} == {"APPLIED"}
     assert len(status["services"]) == 10
     bundles = cluster.documents(resources.HELM_BUNDLES)
     assert len(bundles) == 10
@@ -45,9 +45,9 @@ def test_an_install_writes_few_statuses(cluster: Cluster) -> None:
     cluster.create()
     Process(cluster).settle()
     rows = collections.Counter(
-        (one.verb, one.resource, one.subresource or "")
-        for one in cluster.api.calls
-        if one.is_write
+        (call.verb, call.resource, call.subresource or "")
+        for call in cluster.api.calls
+        if call.is_write
     )
     for row, count in sorted(rows.items()):
         print(f"{count:4} {' '.join(row)}")
@@ -78,9 +78,9 @@ def test_a_restart_writes_and_runs_nothing(cluster: Cluster) -> None:
     cluster.api.calls.clear()
     cluster.helm.runs.clear()
     Process(cluster).settle()
-    written = [one for one in cluster.api.calls if one.is_write]
+    written = [call for call in cluster.api.calls if call.is_write]
     # The dry run of a pod, which creates nothing.
-    assert [(one.verb, one.resource) for one in written] == [("create", "pods")]
+    assert [(item.verb, item.resource) for item in written] == [("create", "pods")]
     assert cluster.helm.runs == []
 
 
@@ -125,7 +125,7 @@ def test_what_lasts_longest_is_started_first(cluster: Cluster) -> None:
     runs = cluster.upgrades()
     after = runs[runs.index("upgrade openstack-keystone") + 1 :]
     print(after)
-    assert {one.removeprefix("upgrade openstack-") for one in after[:4]} > {
+    assert {item.removeprefix("upgrade openstack-") for item in after[:4]} > {
         "nova",
         "neutron",
     }
@@ -184,7 +184,7 @@ def test_deletion_uninstalls_in_reverse_order(installed: Cluster) -> None:
     installed.helm.runs.clear()
     installed.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
     process.settle()
-    runs = [one.removeprefix("uninstall ") for one in installed.helm.runs]
+    runs = [run.removeprefix("uninstall ") for run in installed.helm.runs]
     assert sorted(runs) == sorted(RELEASES)
     assert runs.index("openstack-nova") < runs.index("openstack-keystone")
     assert runs.index("openstack-keystone") < runs.index("openstack-mariadb")
@@ -193,7 +193,7 @@ def test_deletion_uninstalls_in_reverse_order(installed: Cluster) -> None:
 
 
 def left(cluster: Cluster, kind: resources.Resource) -> list[str]:
-    return sorted(one["metadata"]["name"] for one in cluster.documents(kind))
+    return sorted(document["metadata"]["name"] for document in cluster.documents(kind))
 
 
 def install_heat(cluster: Cluster) -> None:
@@ -361,9 +361,9 @@ def test_a_helm_process_of_an_administrator_is_awaited(installed: Cluster) -> No
     process = Process(installed)
     process.settle()
     (labels,) = {
-        tuple(one["metadata"]["labels"].items())
-        for one in installed.documents(resources.SECRETS)
-        if one["metadata"]["name"] == "sh.helm.release.v1.openstack-glance.v1"
+        tuple(document["metadata"]["labels"].items())
+        for document in installed.documents(resources.SECRETS)
+        if document["metadata"]["name"] == "sh.helm.release.v1.openstack-glance.v1"
     }
     installed.death = ("pending", "openstack-glance")
     with pytest.raises(Death):
@@ -425,9 +425,9 @@ def test_a_release_that_cannot_be_read_is_named(installed: Cluster) -> None:
     installed.helm.runs.clear()
     name = "sh.helm.release.v1.openstack-glance.v1"
     secret = next(
-        one
-        for one in installed.documents(resources.SECRETS)
-        if one["metadata"]["name"] == name
+        document
+        for document in installed.documents(resources.SECRETS)
+        if document["metadata"]["name"] == name
     )
     installed.api.put(resources.SECRETS, {**secret, "data": {"release": "eA=="}})
     ((reason, message),) = warnings(process, 5)
@@ -616,7 +616,7 @@ def test_a_definition_of_another_controller(cluster: Cluster) -> None:
     cluster.create()
     Process(cluster).step()
     assert cluster.condition("Accepted")["reason"] == "HelmBundleNotOwned"
-    writes = {one.resource for one in cluster.api.calls if one.is_write}
+    writes = {call.resource for call in cluster.api.calls if call.is_write}
     assert writes == {"openstackdeployments", "pods"}
 
 
@@ -653,7 +653,7 @@ def test_a_pause_stops_all_writes(installed: Cluster) -> None:
     installed.change(services={"identity": values})
     process.settle()
     # The condition names the generation that was observed.
-    written = {(one.resource, one.subresource) for one in writes(installed)}
+    written = {(write.resource, write.subresource) for write in writes(installed)}
     assert written <= {("openstackdeployments", "status")}
     installed.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
     process.settle()
@@ -677,7 +677,7 @@ def test_a_pause_before_the_first_install(cluster: Cluster) -> None:
 
 
 def writes(cluster: Cluster) -> list[calls.Call]:
-    return [one for one in cluster.api.calls if one.is_write]
+    return [call for call in cluster.api.calls if call.is_write]
 
 
 def test_a_missing_permission_is_a_condition(cluster: Cluster) -> None:
@@ -693,14 +693,14 @@ def test_a_missing_permission_is_a_condition(cluster: Cluster) -> None:
 
 def warnings(process: Process, steps: int) -> list[tuple[str, str]]:
     """Reconcile; return reason and message of each Event of the type Warning."""
-    found = []
+    observed = []
     for _ in range(steps):
         done, wait_s = process.step()
         process.cluster.clock.seconds += wait_s or 0.1
         for action in done:
             if isinstance(action, actions.ApplyConditions):
-                found += [row[1:] for row in action.events if row[0] == "Warning"]
-    return found
+                observed += [row[1:] for row in action.events if row[0] == "Warning"]
+    return observed
 
 
 def test_an_unreachable_source_is_one_condition_and_one_event(
@@ -736,4 +736,4 @@ def test_a_refusal_is_one_event(cluster: Cluster) -> None:
     assert reason == "InvalidSpec"
     assert "spec.size" in message
     conditions = cluster.deployment()["status"]["conditions"]
-    assert [one["status"] for one in conditions] == ["False", "False"]
+    assert [condition["status"] for condition in conditions] == ["False", "False"]

@@ -159,22 +159,22 @@ class Cluster:
 
     def deployment(self, name: str = "osh-dev") -> dict[str, Any]:
         return next(
-            one
-            for one in self.documents(resources.OPENSTACK_DEPLOYMENTS)
-            if one["metadata"]["name"] == name
+            document
+            for document in self.documents(resources.OPENSTACK_DEPLOYMENTS)
+            if document["metadata"]["name"] == name
         )
 
     def documents(self, resource: resources.Resource) -> list[dict[str, Any]]:
         """Return all objects of a kind, as decoded JSON."""
-        found: list[dict[str, Any]] = json.loads(json.dumps(self.api.all(resource)))
-        return found
+        observed: list[dict[str, Any]] = json.loads(json.dumps(self.api.all(resource)))
+        return observed
 
     def condition(self, type: str, name: str = "osh-dev") -> dict[str, Any]:
-        found = self.deployment(name).get("status", {}).get("conditions", [])
-        return next((one for one in found if one["type"] == type), {})
+        observed = self.deployment(name).get("status", {}).get("conditions", [])
+        return next((item for item in observed if item["type"] == type), {})
 
     def upgrades(self) -> list[str]:
-        return [one for one in self.helm.runs if one.startswith("upgrade ")]
+        return [run for run in self.helm.runs if run.startswith("upgrade ")]
 
     def leave(self, release: str) -> None:
         """Create what a release leaves behind: a hook Job, and the claim of a pod."""
@@ -189,16 +189,16 @@ class Cluster:
     def credentials(self) -> dict[str, object]:
         """Return the data of all Secrets that are not of helm, by name."""
         return {
-            one["metadata"]["name"]: one["data"]
-            for one in self.documents(resources.SECRETS)
-            if one.get("type") == "Opaque"
+            document["metadata"]["name"]: document["data"]
+            for document in self.documents(resources.SECRETS)
+            if document.get("type") == "Opaque"
         }
 
     def deployed(self) -> frozenset[str]:
         return frozenset(
-            one["metadata"]["labels"]["name"]
-            for one in self.documents(resources.SECRETS)
-            if one["metadata"].get("labels", {}).get("status") == "deployed"
+            document["metadata"]["labels"]["name"]
+            for document in self.documents(resources.SECRETS)
+            if document["metadata"].get("labels", {}).get("status") == "deployed"
         )
 
     def _on_run(self, moment: str, release: str) -> None:
@@ -292,7 +292,7 @@ class Process:
         present = self.cluster.documents(resources.OPENSTACK_DEPLOYMENTS)
         for document in present:
             self.deployments.put(document)
-        names = {objects.key_of(one) for one in present}
+        names = {objects.key_of(item) for item in present}
         for key in self.deployments.by_age():
             held = self.deployments.get(key)
             if key not in names and held is not None:

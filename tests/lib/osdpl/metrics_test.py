@@ -33,9 +33,9 @@ class Running:
 
 def test_each_error_of_helm_has_a_result() -> None:
     kinds = {
-        one
-        for one in vars(errors).values()
-        if isinstance(one, type) and issubclass(one, errors.HelmError)
+        var
+        for var in vars(errors).values()
+        if isinstance(var, type) and issubclass(var, errors.HelmError)
     } - {errors.HelmError}
     print(f"results: success, unexpected, {', '.join(metrics.RESULTS.values())}")
     assert kinds == set(metrics.RESULTS)

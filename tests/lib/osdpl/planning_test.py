@@ -23,9 +23,9 @@ def plan(cluster: Cluster, file: dict[str, Any] | None = None) -> planning.Plan:
     """Return the plan; nothing may be written for it."""
     cluster.api.calls.clear()
     charts = cache.Charts(cluster.folder / "plan")
-    made = planning.Planner(cluster.api, cluster.helm, charts).plan(file)
-    assert [one for one in cluster.api.calls if one.is_write] == []
-    return made
+    created = planning.Planner(cluster.api, cluster.helm, charts).plan(file)
+    assert [call for call in cluster.api.calls if call.is_write] == []
+    return created
 
 
 def actions(made: planning.Plan) -> dict[str, str]:
@@ -34,26 +34,26 @@ def actions(made: planning.Plan) -> dict[str, str]:
 
 def test_before_the_first_install(cluster: Cluster) -> None:
     cluster.create()
-    made = plan(cluster)
-    assert actions(made) == dict.fromkeys(RELEASES, "install")
-    assert all(row.state is states.State.PENDING for row in made.rows)
+    created = plan(cluster)
+    assert actions(created) == dict.fromkeys(RELEASES, "install")
+    assert all(row.state is states.State.PENDING for row in created.rows)
 
 
 def test_everything_in_sync(installed: Cluster) -> None:
-    made = plan(installed)
-    assert actions(made) == dict.fromkeys(RELEASES, "skip")
-    assert {row.state.value for row in made.rows} == {"InSync"}
-    assert not any(row.diff for row in made.rows)
+    created = plan(installed)
+    assert actions(created) == dict.fromkeys(RELEASES, "skip")
+    assert {row.state.value for row in created.rows} == {"InSync"}
+    assert not any(row.diff for row in created.rows)
 
 
 def test_a_file_in_the_place_of_the_object(installed: Cluster) -> None:
     held = installed.deployment()
     values = {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": 1}}}}}}
     spec = {**held["spec"], "services": {"identity": values}}
-    made = plan(installed, {**held, "spec": spec})
-    found = {row.name: row for row in made.rows if row.action.value != "skip"}
-    assert set(found) == {"openstack-keystone"}
-    row = found["openstack-keystone"]
+    created = plan(installed, {**held, "spec": spec})
+    observed = {row.name: row for row in created.rows if row.action.value != "skip"}
+    assert set(observed) == {"openstack-keystone"}
+    row = observed["openstack-keystone"]
     assert row.action is states.Step.UPGRADE
     assert row.reason == "values or chart have changed"
     text = "\n".join(row.diff)
@@ -87,9 +87,9 @@ def test_fields_without_effect(cluster: Cluster) -> None:
 
 def test_an_invalid_spec(cluster: Cluster) -> None:
     cluster.create(size="huge")
-    made = plan(cluster)
-    assert made.rows == ()
-    assert made.refused.startswith("InvalidSpec: spec.size")
+    created = plan(cluster)
+    assert created.rows == ()
+    assert created.refused.startswith("InvalidSpec: spec.size")
 
 
 def test_no_object_at_all(cluster: Cluster) -> None:
@@ -100,5 +100,5 @@ def test_no_object_at_all(cluster: Cluster) -> None:
 def test_a_source_that_does_not_answer(cluster: Cluster) -> None:
     cluster.url = "http://127.0.0.1:9"
     cluster.create()
-    made = plan(cluster)
-    assert all("cannot connect" in row.reason for row in made.rows)
+    created = plan(cluster)
+    assert all("cannot connect" in row.reason for row in created.rows)

@@ -58,11 +58,11 @@ def test_a_release_of_another_owner_is_never_touched() -> None:
 
 @pytest.mark.parametrize("status", [None, *helm.Status])
 def test_each_status_is_a_row(status: helm.Status | None) -> None:
-    found = find(status)
+    observed = find(status)
     expected = "no release" if status is None else status.value
     if status is helm.Status.UNKNOWN:
         expected = Observed.UNREADABLE.value
-    assert found.value.startswith(expected)
+    assert observed.value.startswith(expected)
     assert find(status, is_owned=False) is (
         Observed.NONE if status is None else Observed.NOT_OWNED
     )
@@ -97,6 +97,6 @@ def test_a_pending_revision_is_abandoned_after_the_time_of_a_run(
     status: helm.Status, age_s: float, left_s: float
 ) -> None:
     began = NOW - datetime.timedelta(seconds=age_s)
-    found = release_table.abandoned_in_s(revision(status), began, LIMIT_S, NOW)
-    assert found == left_s
+    observed = release_table.abandoned_in_s(revision(status), began, LIMIT_S, NOW)
+    assert observed == left_s
     assert release_table.abandoned_in_s(revision(status), None, LIMIT_S, NOW) == 0

@@ -45,15 +45,15 @@ def ini(section: str, key: str, value: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("section", "key"), ROWS)
 def test_each_setting_is_applied_or_reported(section: str, key: str) -> None:
-    found = settings.read(ini(section, key, "77"))
+    observed = settings.read(ini(section, key, "77"))
     if (section, key) in APPLIED:
-        assert getattr(found, APPLIED[section, key]) == 77
-        assert found.ignored == ()
+        assert getattr(observed, APPLIED[section, key]) == 77
+        assert observed.ignored == ()
         return
-    (text,) = found.ignored
+    (text,) = observed.ignored
     print(text)
     assert text.startswith(f"01.ini [{section}] {key}: no effect: ")
-    assert found == settings.OsdplSettings(ignored=found.ignored)
+    assert observed == settings.OsdplSettings(ignored=observed.ignored)
 
 
 def test_no_other_setting_is_known() -> None:
@@ -100,12 +100,12 @@ BAD = {
 def test_what_is_malformed_is_named_and_the_rest_counts(name: str) -> None:
     text, words = BAD[name]
     good = ini("osctl", "wait_application_ready_timeout", "77")
-    found = settings.read({"00.ini": text, **good})
-    (problem,) = found.ignored
+    observed = settings.read({"00.ini": text, **good})
+    (problem,) = observed.ignored
     print(problem)
     assert problem.startswith("00.ini")
     assert words in problem
-    assert found.ready_timeout_s == 77
+    assert observed.ready_timeout_s == 77
 
 
 def test_later_files_override_earlier_ones(tmp_path: pathlib.Path) -> None:
@@ -171,14 +171,14 @@ def test_what_is_ignored_is_one_event(installed: Cluster) -> None:
     cluster = installed
     config_map(cluster, "[osctl]\nmax_workers = 5\nwait = 1\n")
     process = Process(cluster)
-    found = []
+    observed = []
     for _ in range(20):
         done, wait_s = process.step()
         cluster.clock.seconds += max(wait_s or 0.1, ground.SHORTEST_S)
         for action in done:
             if isinstance(action, actions.ApplyConditions):
-                found += [one for one in action.events if one[0] == "Warning"]
-    ((_, reason, message),) = found
+                observed += [event for event in action.events if event[0] == "Warning"]
+    ((_, reason, message),) = observed
     assert reason == "FieldsIgnored"
     assert "ConfigMap rockoon-config 01-own.ini [osctl] max_workers: no eff" in message
     assert "[osctl] wait: unknown key: must be one of" in message
@@ -189,7 +189,10 @@ def test_the_spec_overrides_the_times_of_nova_and_neutron() -> None:
     base = settings.read(ini("osctl", "wait_application_ready_delay", "5"))
     times = {"nova": {"timeout": 7}, "neutron": {"delay": 1}}
     spec = {"timeouts": {"application_readiness": times}}
-    found = settings.with_spec(base, spec)
-    assert (found.timeout_s("compute"), found.delay_s("compute")) == (7, 5)
-    assert (found.timeout_s("networking"), found.delay_s("networking")) == (1200, 1)
-    assert (found.timeout_s("identity"), found.delay_s("identity")) == (1200, 5)
+    observed = settings.with_spec(base, spec)
+    assert (observed.timeout_s("compute"), observed.delay_s("compute")) == (7, 5)
+    assert (observed.timeout_s("networking"), observed.delay_s("networking")) == (
+        1200,
+        1,
+    )
+    assert (observed.timeout_s("identity"), observed.delay_s("identity")) == (1200, 5)

@@ -81,7 +81,7 @@ def samples_of(node: schema_types.Schema) -> list[Any]:
     if node.get("type") == "array":
         whole = node["items"].get("properties")
         if whole:
-            return [[{name: samples_of(one)[0] for name, one in whole.items()}]]
+            return [[{name: samples_of(item)[0] for name, item in whole.items()}]]
         return [[item] for item in samples_of(node["items"])]
     if "properties" in node:
         return [minimal(node)]
@@ -130,8 +130,10 @@ def outcome(document: dict[str, Any]) -> tuple[object, str]:
         return ("refused", str(error)), ""
     if rendered.refusals:
         return ("refused", str(rendered.refusals)), " ".join(rendered.ignored)
-    releases = [one for bundle in rendered.bundles for one in bundle.releases]
-    values = {one.name: [one.values, str(one.chart)] for one in releases}
+    releases = [release for bundle in rendered.bundles for release in bundle.releases]
+    values = {
+        release.name: [release.values, str(release.chart)] for release in releases
+    }
     return ("rendered", hashing.digest(values)), " ".join(rendered.ignored)
 
 
@@ -157,7 +159,7 @@ def effect(path: Path) -> str:
         if isinstance(result, tuple) and result[0] == "refused":
             return "refused"
         prefixes = [".".join(path[:count]) for count in range(1, len(path) + 1)]
-        if any(f"spec.{one}: " in reported for one in prefixes):
+        if any(f"spec.{prefix}: " in reported for prefix in prefixes):
             return "reported"
         if result != usual()[0]:
             return "applied"
@@ -221,6 +223,6 @@ def test_the_sample_has_no_field_without_effect() -> None:
 def test_a_desired_service_is_refused_and_not_reported() -> None:
     features = {"services": ["load-balancer"], "octavia": {"default_provider": "ovn"}}
     rendered = samples.rendered(features=features)
-    assert [one.service for one in rendered.refusals] == ["load-balancer"]
+    assert [refusal.service for refusal in rendered.refusals] == ["load-balancer"]
     assert rendered.ignored == ()
     assert ignored.fields({}, ()) == ()

@@ -157,9 +157,9 @@ def test_conflict_with_a_layer_names_path_and_types() -> None:
 
 def test_references_are_replaced() -> None:
     tree = {"a": {"b": REF}, "list": [{"c": REF}, "text"]}
-    found = references.find(tree)
+    observed = references.find(tree)
 
-    assert [(one.path, one.secret, one.key) for one in found] == [
+    assert [(item.path, item.secret, item.key) for item in observed] == [
         ("spec.a.b", "certificates", "ca"),
         ("spec.list[0].c", "certificates", "ca"),
     ]

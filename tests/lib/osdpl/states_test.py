@@ -116,21 +116,23 @@ TABLE = [
     [pytest.param(*row[1:], id=row[0]) for row in TABLE],
 )
 def test_a_state(given: Snapshot, state: State, step: Step, can_run: bool) -> None:
-    found = states.of_desired(given, RELEASE, NOW)
-    assert (found.state, found.step, found.can_run) == (state, step, can_run)
+    observed = states.of_desired(given, RELEASE, NOW)
+    assert (observed.state, observed.step, observed.can_run) == (state, step, can_run)
 
 
 def test_every_status_of_helm_has_a_row() -> None:
     statuses = {
-        one.status for _, given, *_ in TABLE for one in given.revisions.values()
+        item.status
+        for _, arguments, *_ in TABLE
+        for item in arguments.revisions.values()
     }
     assert statuses == set(helm.Status)
 
 
 def test_after_the_backoff_it_runs() -> None:
-    found = states.of_desired(snapshot(work=failed()), RELEASE, LATER)
-    assert found.can_run
-    assert found.is_failed
+    observed = states.of_desired(snapshot(work=failed()), RELEASE, LATER)
+    assert observed.can_run
+    assert observed.is_failed
 
 
 def test_a_success_that_never_shows_is_repeated() -> None:
@@ -141,8 +143,8 @@ def test_a_success_that_never_shows_is_repeated() -> None:
 def test_another_digest_is_another_hash() -> None:
     chart = dataclasses.replace(RELEASE.chart, digest=f"sha256:{'b' * 64}")
     changed = dataclasses.replace(RELEASE, chart=chart)
-    found = states.of_desired(snapshot(revision("deployed")), changed, NOW)
-    assert found.step is Step.UPGRADE
+    observed = states.of_desired(snapshot(revision("deployed")), changed, NOW)
+    assert observed.step is Step.UPGRADE
 
 
 def test_the_recorded_digest_is_used() -> None:
@@ -157,40 +159,40 @@ def test_the_recorded_digest_is_used() -> None:
     repositories = [{"name": "r", "url": "http://r"}]
     bundle = {"spec": {"repositories": repositories, "releases": [recorded]}}
     bundles = {"openstack-identity": bundle}
-    given = dataclasses.replace(snapshot(revision("deployed")), bundles=bundles)
-    assert states.pinned(given, release) == DIGEST
+    arguments = dataclasses.replace(snapshot(revision("deployed")), bundles=bundles)
+    assert states.pinned(arguments, release) == DIGEST
     never_installed = dataclasses.replace(snapshot(), bundles=bundles)
     assert states.pinned(never_installed, release) is None
     moved = [{"name": "r", "url": "http://elsewhere"}]
     bundle = {"spec": {"repositories": moved, "releases": [recorded]}}
     bundles = {"openstack-identity": bundle}
-    given = dataclasses.replace(snapshot(revision("deployed")), bundles=bundles)
-    assert states.pinned(given, release) is None
+    arguments = dataclasses.replace(snapshot(revision("deployed")), bundles=bundles)
+    assert states.pinned(arguments, release) is None
 
 
 def test_of_what_is_not_desired_the_users_are_deleted_first() -> None:
     names = ("openstack-mariadb", "openstack-keystone")
-    found = {
+    observed = {
         name: dataclasses.replace(revision("deployed"), name=name) for name in names
     }
     releases = [
         {"name": "openstack-keystone", "requires": ["openstack-mariadb"]},
         {"name": "openstack-mariadb", "requires": []},
     ]
-    given = dataclasses.replace(
+    arguments = dataclasses.replace(
         snapshot(),
-        revisions=found,
+        revisions=observed,
         bundles={"openstack-x": {"spec": {"releases": releases}}},
     )
-    rows = {one.name: one for one in states.of_surplus(given, NOW, frozenset())}
+    rows = {item.name: item for item in states.of_surplus(arguments, NOW, frozenset())}
     assert rows["openstack-keystone"].can_run
     assert not rows["openstack-mariadb"].can_run
     assert "openstack-keystone" in rows["openstack-mariadb"].waits
 
 
 def test_releases_of_others_are_never_surplus() -> None:
-    given = snapshot(revision("deployed", owner="other"))
-    assert list(states.of_surplus(given, NOW, frozenset())) == []
+    arguments = snapshot(revision("deployed", owner="other"))
+    assert list(states.of_surplus(arguments, NOW, frozenset())) == []
 
 
 def test_values_are_not_printed() -> None:
@@ -223,58 +225,58 @@ def test_what_is_being_installed_is_canceled_before_it_is_deleted() -> None:
 def runs(given: Snapshot) -> tuple[actions.Action, ...]:
     """Return what is done to releases."""
     return tuple(
-        one
-        for one in decide.decide(given, NOW).actions
-        if not isinstance(one, actions.ApplyConditions)
+        action
+        for action in decide.decide(given, NOW).actions
+        if not isinstance(action, actions.ApplyConditions)
     )
 
 
 def pending(**changes: object) -> helm.Revision:
     """Return a revision that a helm process has just written."""
-    found = revision("pending-upgrade", "another-hash")
-    return dataclasses.replace(found, modified_at=NOW, **changes)  # type: ignore[arg-type]
+    observed = revision("pending-upgrade", "another-hash")
+    return dataclasses.replace(observed, modified_at=NOW, **changes)  # type: ignore[arg-type]
 
 
 PATIENT = Work(free=4, limit_s=660)
 
 
 def test_another_helm_process_is_awaited() -> None:
-    given = snapshot(pending(), work=PATIENT)
-    found = states.of_desired(given, RELEASE, NOW)
-    assert (found.step, found.can_run) == (Step.UPGRADE, False)
-    assert "another helm process" in found.waits
-    assert found.wait_s == PATIENT.limit_s
+    arguments = snapshot(pending(), work=PATIENT)
+    observed = states.of_desired(arguments, RELEASE, NOW)
+    assert (observed.step, observed.can_run) == (Step.UPGRADE, False)
+    assert "another helm process" in observed.waits
+    assert observed.wait_s == PATIENT.limit_s
     late = NOW + datetime.timedelta(seconds=PATIENT.limit_s)
-    repaired = states.of_desired(given, RELEASE, late)
+    repaired = states.of_desired(arguments, RELEASE, late)
     assert (repaired.can_run, repaired.repairs) == (True, True)
-    (absent,) = states.of_surplus(given, NOW, frozenset())
+    (absent,) = states.of_surplus(arguments, NOW, frozenset())
     assert (absent.step, absent.can_run) == (Step.DELETE, False)
-    (absent,) = states.of_surplus(given, late, frozenset())
+    (absent,) = states.of_surplus(arguments, late, frozenset())
     assert absent.can_run
 
 
 def test_what_was_pending_at_the_start_is_repaired_immediately() -> None:
-    given = dataclasses.replace(
+    arguments = dataclasses.replace(
         snapshot(pending(), work=PATIENT), earlier=frozenset(("u",))
     )
-    found = states.of_desired(given, RELEASE, NOW)
-    assert (found.can_run, found.repairs) == (True, True)
+    observed = states.of_desired(arguments, RELEASE, NOW)
+    assert (observed.can_run, observed.repairs) == (True, True)
 
 
 def test_what_a_run_of_ours_left_is_repaired_immediately() -> None:
     work = dataclasses.replace(PATIENT, unfinished={RELEASE.name: "another-hash"})
-    found = states.of_desired(snapshot(pending(), work=work), RELEASE, NOW)
-    assert (found.can_run, found.repairs) == (True, True)
+    observed = states.of_desired(snapshot(pending(), work=work), RELEASE, NOW)
+    assert (observed.can_run, observed.repairs) == (True, True)
     work = dataclasses.replace(PATIENT, unfinished={RELEASE.name: "a third one"})
-    found = states.of_desired(snapshot(pending(), work=work), RELEASE, NOW)
-    assert not found.can_run
+    observed = states.of_desired(snapshot(pending(), work=work), RELEASE, NOW)
+    assert not observed.can_run
 
 
 def test_only_a_pending_revision_is_deleted() -> None:
     for status in helm.Status:
-        given = snapshot(revision(status.value, "x"))
-        found = states.of_desired(given, RELEASE, NOW)
-        assert found.repairs == status.is_pending
+        arguments = snapshot(revision(status.value, "x"))
+        observed = states.of_desired(arguments, RELEASE, NOW)
+        assert observed.repairs == status.is_pending
 
 
 def test_a_release_of_others_is_adopted_by_an_annotation() -> None:
@@ -303,27 +305,27 @@ def test_a_release_of_others_is_adopted_by_an_annotation() -> None:
 
 
 def test_an_unreadable_release_is_refused_and_named() -> None:
-    given = dataclasses.replace(
+    arguments = dataclasses.replace(
         snapshot(revision("deployed")),
         unreadable={RELEASE.name: "Secret x: invalid value: must be y"},
     )
-    found = states.of_desired(given, RELEASE, NOW)
-    assert (found.state, found.step, found.can_run) == (
+    observed = states.of_desired(arguments, RELEASE, NOW)
+    assert (observed.state, observed.step, observed.can_run) == (
         State.INVALID,
         Step.REFUSED,
         False,
     )
-    assert "Secret x: invalid value: must be y" in found.waits
-    (absent,) = states.of_surplus(given, NOW, frozenset())
+    assert "Secret x: invalid value: must be y" in observed.waits
+    (absent,) = states.of_surplus(arguments, NOW, frozenset())
     assert (absent.step, absent.can_run) == (Step.REFUSED, False)
 
 
 def test_a_service_that_cannot_be_rendered_is_kept() -> None:
     releases = [{"name": RELEASE.name}]
-    given = dataclasses.replace(
+    arguments = dataclasses.replace(
         snapshot(revision("deployed")),
         bundles={"openstack-identity": {"spec": {"releases": releases}}},
     )
     kept = frozenset(("identity",))
-    assert list(states.of_surplus(given, NOW, frozenset(), kept)) == []
-    assert len(list(states.of_surplus(given, NOW, frozenset()))) == 1
+    assert list(states.of_surplus(arguments, NOW, frozenset(), kept)) == []
+    assert len(list(states.of_surplus(arguments, NOW, frozenset()))) == 1

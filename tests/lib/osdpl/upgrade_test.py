@@ -37,15 +37,15 @@ def status(cluster: Cluster) -> dict[str, Any]:
 def versions(cluster: Cluster) -> set[str]:
     """Return the OpenStack versions of the newest revisions."""
     return {
-        one["metadata"]["labels"][upgrade.VERSION_LABEL]
-        for one in cluster.documents(resources.SECRETS)
-        if one["metadata"].get("labels", {}).get("status") == "deployed"
+        document["metadata"]["labels"][upgrade.VERSION_LABEL]
+        for document in cluster.documents(resources.SECRETS)
+        if document["metadata"].get("labels", {}).get("status") == "deployed"
     }
 
 
 def services(runs: list[str]) -> list[str]:
     """Return the services of runs of helm, in their order, without repetition."""
-    names = [SERVICES[one.removeprefix("upgrade ")] for one in runs]
+    names = [SERVICES[run.removeprefix("upgrade ")] for run in runs]
     return list(dict.fromkeys(names))
 
 
@@ -63,15 +63,15 @@ def test_each_service_follows_the_one_before(cluster: Cluster) -> None:
     runs = cluster.upgrades()
     print("\n".join(runs))
     assert len(runs) == len(set(runs))
-    ordered = [one for one in services(runs) if one in ORDERED]
+    ordered = [service for service in services(runs) if service in ORDERED]
     assert ordered == ORDERED
     assert services(runs)[: len(ORDERED)] == ORDERED, "the others come last"
     assert cluster.deployed() == RELEASES
     assert versions(cluster) == {"gazpacho"}
-    found = status(cluster)
-    assert "upgrade" not in found["osdpl"]
-    assert found["osdpl"]["state"] == "APPLIED"
-    done = {one["openstack_version"] for one in found["services"].values()}
+    observed = status(cluster)
+    assert "upgrade" not in observed["osdpl"]
+    assert observed["osdpl"]["state"] == "APPLIED"
+    done = {item["openstack_version"] for item in observed["services"].values()}
     assert done == {"gazpacho"}
     assert cluster.condition("Applied")["status"] == "True"
 
@@ -79,25 +79,25 @@ def test_each_service_follows_the_one_before(cluster: Cluster) -> None:
 def test_the_status_shows_each_step(cluster: Cluster) -> None:
     cluster.change(openstack_version="gazpacho")
     process = Process(cluster)
-    seen: dict[str, str] = {}
+    observed: dict[str, str] = {}
     for _ in range(STEPS):
         _, wait_s = process.step()
         cluster.clock.seconds += max(wait_s or 0.1, ground.SHORTEST_S)
-        found = status(cluster)
-        if "upgrade" not in found["osdpl"]:
+        actual = status(cluster)
+        if "upgrade" not in actual["osdpl"]:
             continue
-        now = found["osdpl"]["upgrade"]
+        now = actual["osdpl"]["upgrade"]
         assert (now["from"], now["to"]) == ("flamingo", "gazpacho")
-        seen[now["service"]] = now["progress"]
+        observed[now["service"]] = now["progress"]
         later = (
             ORDERED[ORDERED.index(now["service"]) + 1 :]
             if (now["service"] in ORDERED)
             else []
         )
         for service in later:
-            assert found["services"][service]["openstack_version"] == "flamingo"
-    print(seen)
-    assert [one for one in seen if one in ORDERED] == ORDERED
+            assert actual["services"][service]["openstack_version"] == "flamingo"
+    print(observed)
+    assert [item for item in observed if item in ORDERED] == ORDERED
 
 
 @pytest.mark.parametrize("service", ORDERED[:-1])
@@ -111,13 +111,13 @@ def test_a_workload_that_is_not_ready_stops_exactly_at_its_step(
     steps(process)
     place = ORDERED.index(service)
     assert services(cluster.upgrades()) == ORDERED[: place + 1]
-    found = status(cluster)
+    observed = status(cluster)
     text = "Deployment api-of-the-test is not Ready: 0/1 pods Ready"
-    assert found["osdpl"]["upgrade"]["service"] == service
-    assert found["osdpl"]["upgrade"]["waiting_for"].startswith(text)
+    assert observed["osdpl"]["upgrade"]["service"] == service
+    assert observed["osdpl"]["upgrade"]["waiting_for"].startswith(text)
     # The time-out of readiness has passed: the step is reported as failed.
-    assert found["services"][service]["state"] == "FAILED"
-    cause = found["services"][service]["cause"]
+    assert observed["services"][service]["state"] == "FAILED"
+    cause = observed["services"][service]["cause"]
     assert cause.startswith(text)
     assert cause.endswith("after 1200 s")
     assert text in cluster.condition("Applied")["message"]
@@ -294,6 +294,6 @@ def test_a_new_service_waits_for_its_turn(cluster: Cluster) -> None:
     assert runs[0] == "upgrade openstack-memcached" or runs[1] == (
         "upgrade openstack-memcached"
     )
-    ordered = [one for one in services(runs) if one in ORDERED]
+    ordered = [service for service in services(runs) if service in ORDERED]
     assert ordered == ORDERED
     assert json.dumps(status(cluster)).count("flamingo") == 0

@@ -133,8 +133,8 @@ ROWS = (
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_step(row: Row) -> None:
-    found = webhook_certificate.step(row.held, row.published, NAMES, NOW)
-    after = found.held
+    observed = webhook_certificate.step(row.held, row.published, NAMES, NOW)
+    after = observed.held
     kept = []
     if row.held is not None:
         is_kept = {
@@ -142,8 +142,8 @@ def test_a_step(row: Row) -> None:
             "serving": row.held.serving == after.serving,
         }
         kept = [name for name, same in is_kept.items() if same]
-    print(f"{row.name:36} {found.why:44} keeps {', '.join(kept) or 'nothing'}")
-    assert (found.why, tuple(kept)) == (row.why, row.kept)
+    print(f"{row.name:36} {observed.why:44} keeps {', '.join(kept) or 'nothing'}")
+    assert (observed.why, tuple(kept)) == (row.why, row.kept)
     newest, *older = certificates.split(after.bundle)
     signers = [newest, *older]
     assert any(certificates.is_issued_by(after.serving.certificate, x) for x in signers)
@@ -166,16 +166,16 @@ def test_ten_years_of_renewals_never_serve_what_is_not_trusted(days: int) -> Non
     renewals: dict[str, int] = {}
     for day in range(0, 12 * 365, days):
         now = NOW + day * DAY
-        found = webhook_certificate.step(state, published, NAMES, now)
+        observed = webhook_certificate.step(state, published, NAMES, now)
         if state is not None:
-            served = found.held.serving.certificate
+            served = observed.held.serving.certificate
             trusted = certificates.split(published[0])
-            assert any(certificates.is_issued_by(served, one) for one in trusted)
+            assert any(certificates.is_issued_by(served, item) for item in trusted)
             assert certificates.life(served)[1] > now
-        if found.why:
-            renewals[found.why] = renewals.get(found.why, 0) + 1
-        state = found.held
-        if not found.why or published == (b"",):
+        if observed.why:
+            renewals[observed.why] = renewals.get(observed.why, 0) + 1
+        state = observed.held
+        if not observed.why or published == (b"",):
             published = (state.bundle,)
     print(renewals)
     assert renewals["no Secret"] == 1

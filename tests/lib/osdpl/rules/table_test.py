@@ -9,23 +9,25 @@ from tests.lib.osdpl.rules.examples import EXAMPLES, Example, Tree, change, them
 
 
 def violated(tree: Tree) -> dict[str, str]:
-    return {rule.name: str(found) for rule, found in table.violations(change(tree))}
+    return {
+        rule.name: str(observed) for rule, observed in table.violations(change(tree))
+    }
 
 
 def test_each_rule_has_an_example() -> None:
     names = [rule.name for rule in table.RULES]
     assert len(set(names)) == len(names)
-    assert sorted({one.rule for one in EXAMPLES}) == sorted(names)
-    assert len({one.rule for one in EXAMPLES}) == len(EXAMPLES)
+    assert sorted({item.rule for item in EXAMPLES}) == sorted(names)
+    assert len({item.rule for item in EXAMPLES}) == len(EXAMPLES)
     print(f"{len(names)} rules")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.rule)
 def test_a_rule(example: Example) -> None:
     """The invalid example violates this rule only, the valid one none."""
-    found = violated(example.invalid)
-    assert set(found) == {example.rule}
-    (message,) = found.values()
+    observed = violated(example.invalid)
+    assert set(observed) == {example.rule}
+    (message,) = observed.values()
     print(f"{example.rule} | {message}")
     assert re.search(": (must|not) |: not ", message)
     assert "PRIVATE KEY" not in message
