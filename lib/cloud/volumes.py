@@ -13,7 +13,6 @@ from typing import NewType, Protocol
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
-from lib.process import config
 
 VolumeId = NewType("VolumeId", str)
 
@@ -137,9 +136,6 @@ class VolumeProblem:
     field: str
     value: str
     allowed: str
-
-    def __str__(self) -> str:
-        return str(config.FieldProblem(self.field, self.value, self.allowed))
 
 
 Problems = tuple[VolumeProblem, ...]

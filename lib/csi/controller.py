@@ -22,6 +22,7 @@ from lib.cloud.volumes import (
 from lib.csi import capabilities, formatting, messages, sizes
 from lib.csi.clouds import Clouds
 from lib.csi.spec import csi_pb2
+from lib.process import config
 from lib.volumes import callers, flow, model
 from lib.volumes.csi_codes import Code, RefusedCall, invalid
 
@@ -283,7 +284,7 @@ class Controller:
             )
         )
         if not isinstance(spec, VolumeSpec):
-            return "; ".join(str(problem) for problem in spec)
+            return _text(spec)
         if spec.type and cloud.type_name(spec.type) != volume.type:
             return f'parameters.type: "{spec.type}": the volume has "{volume.type}"'
         if spec.zones and volume.zones and set(spec.zones) != set(volume.zones):
@@ -405,8 +406,16 @@ def _refuse(text: str) -> None:
 
 
 def _wrong(problems: Sequence[VolumeProblem]) -> RefusedCall:
-    text = "; ".join(str(problem) for problem in problems)
-    return RefusedCall(Code.INVALID_ARGUMENT, text)
+    return RefusedCall(Code.INVALID_ARGUMENT, _text(problems))
+
+
+def _text(problems: Sequence[VolumeProblem]) -> str:
+    """Return the problems of fields in one line."""
+    fields = (
+        config.FieldProblem(problem.field, problem.value, problem.allowed)
+        for problem in problems
+    )
+    return "; ".join(map(str, fields))
 
 
 def _of_cloud(parameters: Mapping[str, str]) -> Mapping[str, str]:

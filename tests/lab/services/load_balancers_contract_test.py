@@ -605,8 +605,8 @@ def a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        (keys.NETWORK_ID, "a network that is asked"),
-        (keys.PORT_ID, "a port that is asked"),
+        (keys.NETWORK_ID, "a requested network does not exist"),
+        (keys.PORT_ID, "a requested port does not exist"),
     ],
 )
 def test_what_octavia_does_not_know_is_said_in_words(

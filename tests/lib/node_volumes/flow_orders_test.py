@@ -87,7 +87,9 @@ class Orders(stateful.RuleBasedStateMachine):
             assert failure.reason is not FailureReason.NOT_STAGED
 
     @stateful.rule(
-        path=st.sampled_from(TARGETS), is_read_only=st.booleans(), one=st.booleans()
+        path=st.sampled_from(TARGETS),
+        is_read_only=st.booleans(),
+        is_single=st.booleans(),
     )
     def publish(self, path: str, is_read_only: bool, is_single: bool) -> None:
         staged = top_mount(self.kernel.mounts(), STAGING)
