@@ -7,7 +7,10 @@ from types import ModuleType
 ROOT = pathlib.Path()
 LONGEST_S = {"default": 240, "long": 480}
 ROW = re.compile(r"^\| `(tests/[^`]+)` \| (default|long) \| \d+ \| \S.* \|$")
-CSI = ("bench:node_plugin", "bench:volumes", "lab/csi:", "lab/kubelet:", "lab/node:")
+CSI = (
+    *("bench:node_plugin", "bench:volumes"),
+    *("lab/csi:", "lab/guest:", "lab/kubelet:", "lab/node:"),
+)
 """Batches of csi-controller and of csi-node, which share lib/csi."""
 PACKAGED = "lab/kubelet:demo-long"
 """It runs the packaged tool, which contains code of all components; long tier alone."""
