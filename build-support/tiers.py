@@ -119,11 +119,14 @@ def _closure(by_address: Mapping[str, Mapping[str, Any]], start: str) -> set[str
     """Follow dependencies, but not those that a test leaves out ("!!" in its BUILD)."""
     raw = by_address[start].get("dependencies_raw") or ()
     excluded = {entry.removeprefix("!!") for entry in raw if entry.startswith("!!")}
+    # A folder stands for the targets of its files.
+    folders = tuple(f"{entry}/" for entry in excluded)
     closure, pending = {start}, [start]
     while pending:
         for address in by_address[pending.pop()].get("dependencies") or ():
             # A requirement and the like has no sources of its own.
-            if address in by_address and address not in closure | excluded:
+            is_excluded = address in excluded or address.startswith(folders)
+            if address in by_address and address not in closure and not is_excluded:
                 closure.add(address)
                 pending.append(address)
     return closure
