@@ -106,7 +106,7 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
 
 
 def run(values: flags.Values) -> int:
-    """Run until told to stop; return the exit code.
+    """Run until a signal to stop; return the exit code.
 
     Raises:
         ConfigError: flags or files cannot be used; every problem is named.

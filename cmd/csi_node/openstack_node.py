@@ -32,14 +32,14 @@ def program(
     Raises:
         ConfigError: a file of --cloud-config cannot be used.
     """
-    found = _configuration(values[node_flags.CLOUD_CONFIG])
-    if found.has_credentials:
+    configuration = _configuration(values[node_flags.CLOUD_CONFIG])
+    if configuration.has_credentials:
         logs.get(__name__).warning(
             "configuration warning",
             reason="--cloud-config holds credentials, which a node does not need; they"
             " are not used",
         )
-    server = Server(found, values, kernel)
+    server = Server(configuration, values, kernel)
     return node_driver.NodeDriverProgram(
         name,
         version,
@@ -48,7 +48,7 @@ def program(
         serial,
         server.place,
         server.hints,
-        found.attach_limit,
+        configuration.attach_limit,
     )
 
 
@@ -67,7 +67,7 @@ class Server:
     """This server, as its metadata describes it."""
 
     def __init__(
-        self, found: settings.NodeConfig, values: flags.Values, kernel: Kernel
+        self, configuration: settings.NodeConfig, values: flags.Values, kernel: Kernel
     ) -> None:
         address = values[node_flags.METADATA_ADDRESS] or service.ADDRESS
         self._kernel = kernel
@@ -75,7 +75,7 @@ class Server:
             "configDrive": self._config_drive,
             "metadataService": functools.partial(service.read, address, time.sleep),
         }
-        named = [(source, sources[source]) for source in found.search_order]
+        named = [(source, sources[source]) for source in configuration.search_order]
         self._identity = server_identity.ServerIdentity(
             named, pathlib.Path(values[node_flags.SYS])
         )
@@ -108,7 +108,7 @@ class Server:
             raise node.IdentityUnknown(text)
         return node_driver.NodePlace(server.id, translate.label_value(server.zone))
 
-    def hints(self, wanted: str) -> Sequence[Link]:
+    def hints(self, disk_serial: str) -> Sequence[Link]:
         """Return links of by-path to the disk that the metadata lists for a serial.
 
         Source: kubernetes/cloud-provider-openstack pkg/util/metadata
@@ -121,7 +121,7 @@ class Server:
         endings = {
             f"-{disk.bus}-{disk.address}"
             for disk in disks
-            if disk.serial == wanted and disk.bus and disk.address
+            if disk.serial == disk_serial and disk.bus and disk.address
         }
         links = self._kernel.links("by-path")
         return [link for link in links if link.name.endswith(tuple(endings))]

@@ -24,10 +24,10 @@ def source(
     """Return what opens the cloud of one cloud.conf, as often as its files change."""
     memory = absence_scope.HomeMemory()
 
-    def connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
+    def connect(configuration: settings.Config, observers: Observers) -> protocol.Cloud:
         api = cloud.open_client(
-            found, observers.observe, user_agents, observers.circuit
+            configuration, observers.observe, user_agents, observers.circuit
         )
-        return with_routes.of_client(api, found, memory)
+        return with_routes.of_client(api, configuration, memory)
 
     return cloud_conf.CloudConf((path,), env).source(connect)

@@ -42,22 +42,22 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
 
 
 def run(values: flags.Values) -> int:
-    """Run until told to stop; give the exit code.
+    """Run until a signal to stop; return the exit code.
 
     Raises:
-        ConfigError: flags or cloud.conf can't be used; every problem is named.
+        ConfigError: flags or cloud.conf cannot be used; every problem is named.
     """
     # Heavy, and not needed for --help.
     from lib.ccm import manager
     from openstack_ccm import cloud_conf
 
-    wanted = options.read(values, PROVIDER)
+    settings = options.read(values, PROVIDER)
     agents = values[common_flags.USER_AGENT]
-    source = cloud_conf.source(wanted.cloud_config, os.environ, agents)
+    source = cloud_conf.source(settings.cloud_config, os.environ, agents)
     program = manager.ManagerProgram(
         NAME, version.VERSION, PROVIDER, source.open, cloud_conf.REFERENCE
     )
-    code = manager.run(program, values, wanted, os.environ)
+    code = manager.run(program, values, settings, os.environ)
     shutdown.end_now(code)  # a worker that hangs must not keep the process
     return code
 

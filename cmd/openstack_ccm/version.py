@@ -1,3 +1,3 @@
-"""Which release this is; CHANGELOG.md says what is in it."""
+"""Version of this release, described in CHANGELOG.md."""
 
 VERSION = "0.1.0"

@@ -75,7 +75,7 @@ INERT: tuple[Flag[object], ...] = (
     ),
     _text("kube-api-qps", "requests are few and bounded by the workers", "20"),
     _text("leader-migration-config", "there is no older controller to migrate from"),
-    _duration("log-flush-frequency", "every line is written at once", 5.0),
+    _duration("log-flush-frequency", "every line is written immediately", 5.0),
     _text("log-json-info-buffer-size", _ONE_STREAM, "0"),
     _boolean("log-json-split-stream", _ONE_STREAM),
     _text("log-text-info-buffer-size", _ONE_STREAM, "0"),

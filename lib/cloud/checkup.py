@@ -25,15 +25,15 @@ class ServiceEndpoint:
     """One service of the cloud.
 
     kind: its type, as users know it. needed: nothing works without it. url: empty when
-    the cloud does not offer it. version: the version it reports. odd: warning
-    about that; empty: none. error: why it could not be reached.
+    the cloud does not offer it. version: the version it reports. warning:
+    about that version; empty: none. error: why it could not be reached.
     """
 
     kind: str
     needed: bool
     url: str = ""
     version: str = ""
-    odd: str = ""
+    warning: str = ""
     error: errors.CloudError | None = None
 
 
@@ -126,7 +126,7 @@ class Checkup(Protocol):
         ...
 
     @property
-    def odd(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """Warnings about the configuration."""
         ...
 

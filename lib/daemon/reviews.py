@@ -12,13 +12,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 AT_ONCE = 8
-"""Reviews under way of callers that were not authorized before."""
+"""Parallel reviews of callers that were not authorized before."""
 KNOWN_AT_ONCE = 8
-"""Further reviews under way, of callers that were."""
+"""Further parallel reviews, of callers that were."""
 PER_S = 10.0
+"""Reviews per second of callers that were not authorized before, after BURST."""
 BURST = 20
-"""Reviews of callers that were not authorized before: at most so many, then so many a
-second."""
 KNOWN_MAX = 1000
 
 

@@ -62,7 +62,7 @@ class Sources:
 def examine(sources: Sources, expected: Expected, now: Now) -> tuple[CheckResult, ...]:
     """Execute all checks; return a result or more for each of `judge.CHECKS`."""
     cloud = _attempt(sources.cloud)
-    warnings = Read(cloud.value.odd) if isinstance(cloud, Read) else cloud
+    warnings = Read(cloud.value.warnings) if isinstance(cloud, Read) else cloud
     results = [
         *judge.configuration(warnings),
         *_of_cloud(cloud, expected.remedies, now),

@@ -105,10 +105,10 @@ def service(
         remedy = "check that this URL is reachable from here, and that the service runs"
         return CheckResult(ENDPOINTS, state, text, remedy)
     text = f"{endpoint.kind} at {endpoint.url}: version {endpoint.version}"
-    if endpoint.odd:
+    if endpoint.warning:
         remedy = "ask your cloud administrator for a newer release"
         return CheckResult(
-            ENDPOINTS, CheckState.WARNING, f"{text}; {endpoint.odd}", remedy
+            ENDPOINTS, CheckState.WARNING, f"{text}; {endpoint.warning}", remedy
         )
     return CheckResult(ENDPOINTS, CheckState.OK, text)
 

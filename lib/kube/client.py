@@ -46,7 +46,7 @@ class WatchLines(Protocol):
         """Wait for the next line.
 
         Raises:
-            Unavailable: the server was silent for too long, or broke off.
+            Unavailable: the server was silent for too long, or closed the connection.
         """
         ...
 
@@ -175,11 +175,11 @@ class _Session:
 
 
 class KubeClient(Api):
-    """The real API server. Safe to use from several threads at once.
+    """The real API server. Safe for use by several threads.
 
     pool_size: connections kept open, at least as many as threads that call. observer:
-    told of each exchange. rng: numbers in [0, 1) for the jitter. clock: monotonic
-    seconds, for when to look at the configuration again.
+    called for each exchange. rng: numbers in [0, 1) for the jitter. clock: monotonic
+    seconds, for the time of the next check of the configuration.
     """
 
     def __init__(  # noqa: PLR0913 # keyword only, with sound defaults

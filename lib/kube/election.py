@@ -125,8 +125,8 @@ class Election:
     ) -> None:
         """Stand for election, then hold the lease until it is lost or `stop` is set.
 
-        on_started: called once we may act; must return at once. on_lost: called once,
-        at act_until at the latest, from another thread if need be; it must end the
+        on_started: called once we may act; must return immediately. on_lost: called
+        once, at act_until at the latest, maybe from another thread; it must end the
         process. stop: set it when nothing of ours acts any more; the lease is then
         released, and on_lost is not called.
         """

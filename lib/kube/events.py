@@ -25,7 +25,7 @@ QUEUE_MAX = 1000
 KNOWN_MAX = 4096
 """Source: client-go tools/record events_cache, maxLruCacheEntries."""
 SAME_FOR_S = 600.0
-"""An Event said again within this counts up the one that is there.
+"""A repeated Event within this time increases the count of the existing one.
 
 Source: client-go tools/record, defaultAggregateIntervalInSeconds."""
 MESSAGE_MAX = 1024
@@ -50,8 +50,8 @@ class ObjectRef:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Said:
-    """What makes two Events the same."""
+class _Event:
+    """The parts by which two Events are the same."""
 
     about: ObjectRef
     type: Type
@@ -59,7 +59,7 @@ class _Said:
     message: str
 
     def digest(self) -> bytes:
-        """Return what stands for it in memory, whatever its length."""
+        """Return the key of the Event in memory, of constant length."""
         about = dataclasses.astuple(self.about)
         parts = (*about, self.type, self.reason, self.message)
         return hashlib.sha256("\0".join(parts).encode(errors="replace")).digest()
@@ -67,7 +67,7 @@ class _Said:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Known:
-    """The Event that stands for it. Times in Unix seconds; written: to the server."""
+    """An Event on the server. Times in Unix seconds; written: to the server."""
 
     name: str
     count: int
@@ -79,16 +79,16 @@ def _nothing() -> None:
     pass
 
 
-def _nobody(type: str, reason: str) -> None:
+def _ignore(type: str, reason: str) -> None:
     del type, reason
 
 
 class Recorder:
-    """Records Events for one component. Safe to use from several threads at once.
+    """Records Events for one component. Safe for use by several threads.
 
-    component, host: who speaks; host may be empty, as in the reference. clock: Unix
-    seconds. dropped: called for every Event that will not be seen. emitted: told of
-    type and reason of every Event, seen or not.
+    component, host: source of the Events; host may be empty, as in the reference.
+    clock: Unix seconds. dropped: called for every Event that is not sent. emitted:
+    called with type and reason of every Event, sent or not.
     """
 
     def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
@@ -99,7 +99,7 @@ class Recorder:
         host: str,
         clock: Callable[[], float] = time.time,
         dropped: Callable[[], None] = _nothing,
-        emitted: Callable[[str, str], None] = _nobody,
+        emitted: Callable[[str, str], None] = _ignore,
     ) -> None:
         self._api = api
         self._component = component
@@ -107,7 +107,7 @@ class Recorder:
         self._clock = clock
         self._dropped = dropped
         self._emitted = emitted
-        self._queue: queue.Queue[tuple[_Said, float]] = queue.Queue(QUEUE_MAX)
+        self._queue: queue.Queue[tuple[_Event, float]] = queue.Queue(QUEUE_MAX)
         self._known: collections.OrderedDict[bytes, _Known] = collections.OrderedDict()
         self._tokens = float(BURST)
         self._filled_at = clock()
@@ -120,8 +120,8 @@ class Recorder:
         """Record an Event, now; it is sent later, or never."""
         self._emitted(type, reason)
         try:
-            said = _Said(ref, type, reason, bounded(message))
-            self._queue.put_nowait((said, self._clock()))
+            event = _Event(ref, type, reason, bounded(message))
+            self._queue.put_nowait((event, self._clock()))
         except queue.Full:
             self._dropped()
 
@@ -129,13 +129,13 @@ class Recorder:
         """Send what is recorded until `stop` is set; never raises."""
         while not stop.is_set():
             try:
-                said, at = self._queue.get(timeout=POLL_S)
+                event, at = self._queue.get(timeout=POLL_S)
             except queue.Empty:
                 continue
             while not self._take_token() and not stop.wait(1 / RATE_PER_S):
                 pass
             try:
-                self._send(said, at)
+                self._send(event, at)
             except errors.KubeError as error:
                 self._log.warning("cannot send the Event", error=str(error))
                 self._dropped()
@@ -161,17 +161,17 @@ class Recorder:
         self._tokens -= 1
         return True
 
-    def _send(self, said: _Said, at: float) -> None:
-        key = said.digest()
+    def _send(self, event: _Event, at: float) -> None:
+        key = event.digest()
         known = self._known.pop(key, None)
         counted = None
         if known is not None and at - known.last_at < SAME_FOR_S:
-            counted = self._count_up(said, known, at)
-        self._known[key] = counted or self._create(said, at)
+            counted = self._count_up(event, known, at)
+        self._known[key] = counted or self._create(event, at)
         while len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
 
-    def _count_up(self, said: _Said, known: _Known, at: float) -> _Known | None:
+    def _count_up(self, event: _Event, known: _Known, at: float) -> _Known | None:
         """Count the Event up; None when it is gone from the server.
 
         A lasting cause is reported at every reconciliation: not each is worth a write.
@@ -186,31 +186,31 @@ class Recorder:
                 resources.EVENTS,
                 now.name,
                 msgspec.json.encode(body),
-                _namespace(said.about),
+                _namespace(event.about),
                 timeout_s=WRITE_TIMEOUT_S,
             )
         except errors.NotFound:
             return None
         return now
 
-    def _create(self, said: _Said, at: float) -> _Known:
+    def _create(self, event: _Event, at: float) -> _Known:
         # Two Events of one moment must not have one name.
         self._last_ns = max(int(at * 1e9), self._last_ns + 1)
-        name = f"{said.about.name}.{self._last_ns:x}"
+        name = f"{event.about.name}.{self._last_ns:x}"
         self._api.create(
             resources.EVENTS,
-            msgspec.json.encode(self._event(said, name, at)),
-            _namespace(said.about),
+            msgspec.json.encode(self._body(event, name, at)),
+            _namespace(event.about),
             timeout_s=WRITE_TIMEOUT_S,
         )
         return _Known(name, 1, at, at)
 
-    def _event(self, said: _Said, name: str, at: float) -> dict[str, object]:
+    def _body(self, event: _Event, name: str, at: float) -> dict[str, object]:
         """Return the object, as client-go would write it.
 
         Source: client-go tools/record, makeEvent and generateEvent.
         """
-        about = said.about
+        about = event.about
         involved = {
             "kind": about.kind,
             "namespace": about.namespace,
@@ -224,13 +224,13 @@ class Recorder:
             "apiVersion": resources.EVENTS.api_version,
             "metadata": {"name": name, "namespace": _namespace(about)},
             "involvedObject": {k: v for k, v in involved.items() if v},
-            "reason": said.reason,
-            "message": said.message,
+            "reason": event.reason,
+            "message": event.message,
             "source": {k: v for k, v in source.items() if v},
             "firstTimestamp": _rfc3339(at),
             "lastTimestamp": _rfc3339(at),
             "count": 1,
-            "type": said.type,
+            "type": event.type,
             "reportingComponent": self._component,
             "reportingInstance": self._host,
         }

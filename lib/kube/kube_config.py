@@ -84,8 +84,8 @@ class Configuration:
     """An API server and our credentials for it, as of one moment.
 
     authorization: the header's value, None for client certificates. files: all that
-    was read, with what tells one version of a file from the next. expires_at: seconds
-    of the Unix clock, None when unlimited.
+    were read, with the identity of their content. expires_at: seconds of the Unix
+    clock, None when unlimited.
     """
 
     source: KubeconfigSource = dataclasses.field(repr=False)

@@ -125,7 +125,7 @@ class Store(Generic[T]):
 
         Objects already here are announced as new, before this returns. An object
         deleted and made again under its name is announced as both. `fn` is called in
-        the store's own thread and must return at once.
+        the store's own thread and must return immediately.
         """
         with self._telling:
             self._subscribers.append(fn)
@@ -234,7 +234,7 @@ class Store(Generic[T]):
         """Report whether a working watch of a quiet kind was closed in between.
 
         Proxies close idle connections after 35 to 60 s, before the first bookmark. Such
-        a watch is resumed at once. Silence up to the read timeout is a failure: the
+        a watch is resumed immediately. Silence up to the read timeout is a failure: the
         connection, or the version that the watch resumes from, is dead.
         """
         return (

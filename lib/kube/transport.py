@@ -141,7 +141,7 @@ def read_all(
     deadline: of the monotonic clock.
 
     Raises:
-        Unavailable: the deadline has passed, or the body broke off.
+        Unavailable: the deadline has passed, or the body is incomplete.
     """
     parts: list[bytes] = []
     with translated(operation):
@@ -184,7 +184,7 @@ class BodyLines:
         """Wait for the next line; the end of the body or an abort ends the loop.
 
         Raises:
-            Unavailable: the server was silent for too long, or broke off.
+            Unavailable: the server was silent for too long, or closed the connection.
         """
         while not self._ready:
             chunk = self._read()

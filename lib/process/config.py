@@ -115,7 +115,7 @@ def conflict(field: str, other: str) -> FieldProblem:
 def unusable_file(field: str, path: str) -> FieldProblem | None:
     """Return the problem of a file that cannot be read, None when it can.
 
-    No such file, a directory and a denied permission are told apart.
+    No such file, a directory and a denied permission have different reasons.
     """
     reason = files.unreadable(path)
     return _of_file(field, path, reason) if reason else None

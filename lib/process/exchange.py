@@ -33,9 +33,9 @@ class Limits:
     """How long and how much.
 
     handshake_s, request_s (reading the head; writing the reply), idle_s (between two
-    requests on one connection): seconds. connections_max: at once; the one that has
-    been silent longest makes room. head_bytes_max: request line and headers.
-    body_bytes_max: of a request to a path that takes a body.
+    requests on one connection): seconds. connections_max: open at the same time; the
+    one idle for longest is closed for a new one. head_bytes_max: request line and
+    headers. body_bytes_max: of a request to a path that takes a body.
     """
 
     handshake_s: float = 10.0

@@ -14,8 +14,8 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)
 def is_served(path: pathlib.Path) -> bool:
     """Report whether a gRPC server answers at a socket.
 
-    A process that the kernel does not let exit keeps a socket that takes connections;
-    it answers nobody.
+    A process that the kernel cannot end keeps a socket that accepts connections and
+    never answers.
     """
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(_ANSWER_S)
@@ -30,8 +30,8 @@ def is_served(path: pathlib.Path) -> bool:
 def unusable(path: pathlib.Path) -> str:
     """Return what would be right for a path that cannot be listened on, else "".
 
-    A socket that a killed process left behind can be replaced; one at which a server
-    answers cannot: it would lose its callers, and delete the new socket at its end.
+    The socket of a killed process can be replaced; one at which a server answers
+    cannot: that server would lose its callers, and delete the new socket when it exits.
     """
     if not path.is_absolute():
         return "an absolute path"

@@ -44,7 +44,7 @@ SHARE_MANY_S = 1.0
 class Flow(carrying.Steps[Snapshot, Action], Protocol[Snapshot, Action]):
     """A flow whose keys come from a queue.
 
-    Every method may be called from several threads at once, but never for one key.
+    Every method may be called from several threads in parallel, never for one key.
     """
 
     def observe(self, claims: Sequence[queues.Claim]) -> Mapping[str, Snapshot]:
@@ -105,12 +105,12 @@ class SlowReading(Protocol[Snapshot]):
 class RunnerSettings:
     """How a runner works.
 
-    workers: keys acted on at once, and as many again slowly. batch_max, batch_s: keys
-    observed together, and the seconds to wait for them after the first. dry_run: log
-    actions, carry out none but notes; an action's field that holds a secret has
-    repr=False for that reason. After an action that was not carried out a requeue is
-    ignored: nothing has changed, and periodic passes bring the key back. A failure is
-    retried as ever.
+    workers: keys acted on in parallel, and as many with slow actions. batch_max,
+    batch_s: keys observed together, and the seconds to wait for them after the first.
+    dry_run: log actions, carry out none but notes; an action's field that holds a
+    secret has repr=False for that reason. After an action that was not carried out a
+    requeue is ignored: nothing has changed, and periodic passes bring the key back. A
+    failure is retried as ever.
     """
 
     workers: int = 1
@@ -193,7 +193,7 @@ class Runner(Generic[Snapshot, Action]):
         Keys with a slow action wait only for each other, and so do keys that have more
         to be read: all of those that have come up during such a read share the next,
         which does not wait for a long one: up to READS run in parallel. Acts that have
-        not ended LAST_ACTS_S after the stop are left behind: none of their further
+        not ended LAST_ACTS_S after the stop are abandoned: none of their further
         actions is begun.
         """
         lanes = _Lanes(

@@ -75,11 +75,11 @@ class Faults:
 class Late:
     """A request that is carried out so long after it was sent.
 
-    death: raised instead of the error, to simulate that the process is killed.
+    crash: raised instead of the error, as if the process were killed.
     """
 
     delay_s: float
-    death: BaseException | None = None
+    crash: BaseException | None = None
 
 
 def _nothing(operation: str) -> None:
@@ -400,7 +400,7 @@ class FakeVolumes:
             if later is not None and (late := self.faults.late.pop(operation, None)):
                 self._due.append((self.clock() + late.delay_s, later))
                 text = "no answer in time"
-                raise late.death or errors.Unavailable(text, operation=operation)
+                raise late.crash or errors.Unavailable(text, operation=operation)
             yield
             is_lost = operation in self.faults.lost
             if is_lost:

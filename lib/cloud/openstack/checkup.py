@@ -75,7 +75,7 @@ class OpenStackCheckup:
         return self._where.region
 
     @property
-    def odd(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """See the protocol."""
         insecure = "tls-insecure is on: a man in the middle can read the password"
         return self._config.warnings + (

@@ -32,10 +32,10 @@ Hook = Callable[[calls.Call], None]
 
 
 class FakeApi(client.Api):
-    """Implements client.Api in memory. Safe to use from several threads at once.
+    """Implements client.Api in memory. Safe for use by several threads.
 
-    calls: all calls so far. faults: each one goes wrong with the next call that matches
-    it, once. before_call, after_call: run around each call, outside the lock; what they
+    calls: all calls so far. faults: each is raised once, by the next call that matches
+    it. before_call, after_call: run around each call, outside the lock; what they
     raise reaches the caller (a crash before or after a call).
     """
 

@@ -30,7 +30,7 @@ class FakeCloud:
 
     silent: str = ""
     region: str = "here"
-    odd: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def _call(self, name: str) -> None:
         if name == self.silent:

@@ -110,7 +110,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     ),
     (
         "an old service",
-        one(judge.service(service(version="2.1", odd="old"), "here", REMEDIES)),
+        one(judge.service(service(version="2.1", warning="old"), "here", REMEDIES)),
         "WARN",
         "version 2.1; old; remedy: ask",
     ),

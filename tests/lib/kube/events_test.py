@@ -77,8 +77,8 @@ def test_the_same_again_is_counted_up(
         clock.pass_by(pause_s)
         recorder.emit(NODE, "Normal", "R", message)
         assert recorder.flush(10)
-    found = {(e["message"], e["count"], e["lastTimestamp"]) for e in events_of(fake)}
-    assert found == {
+    observed = {(e["message"], e["count"], e["lastTimestamp"]) for e in events_of(fake)}
+    assert observed == {
         ("a", 3, "1970-01-01T00:27:30Z"),
         ("b", 1, "1970-01-01T00:27:31Z"),
         ("a", 1, "1970-01-01T00:37:32Z"),
@@ -189,7 +189,7 @@ def test_what_is_remembered_is_bounded(
 ) -> None:
     """Ever new messages do not grow the memory of old ones."""
     for n in range(events.KNOWN_MAX + 10):
-        recorder._send(events._Said(NODE, "Normal", "R", str(n)), 1000.0 + n)
+        recorder._send(events._Event(NODE, "Normal", "R", str(n)), 1000.0 + n)
     assert len(recorder._known) == events.KNOWN_MAX
 
 

@@ -44,7 +44,7 @@ def test_a_cloud_that_is_well(stand_in: "conftest.StandIn", look: Look) -> None:
     assert service_endpoints["compute"].version == "2.1, microversions 2.1 to 2.96"
     assert service_endpoints["network"].version == "2.0"
     assert not any(
-        service_endpoint.odd or service_endpoint.error
+        service_endpoint.warning or service_endpoint.error
         for service_endpoint in service_endpoints.values()
     )
     absent = {
@@ -78,9 +78,9 @@ def test_a_date_without_a_zone_is_one_in_gmt(
     assert datetime.tzinfo is not None
 
 
-def test_an_old_nova_is_told_as_odd(stand_in: "conftest.StandIn", look: Look) -> None:
+def test_an_old_nova_is_a_warning(stand_in: "conftest.StandIn", look: Look) -> None:
     stand_in.newest = "2.1"
-    assert "below 2.47" in by_kind(look().services())["compute"].odd
+    assert "below 2.47" in by_kind(look().services())["compute"].warning
 
 
 def test_a_broken_service_leaves_the_others(
@@ -137,15 +137,15 @@ def test_another_region_offers_nothing(
     assert asked.quotas() == {}
 
 
-def test_tls_without_proof_is_told_as_odd(look: Look, make_config: MakeConfig) -> None:
+def test_tls_without_proof_is_a_warning(look: Look, make_config: MakeConfig) -> None:
     credentials = make_config().credentials
     insecure = settings.Config(
         settings.Credentials(
             auth_url=credentials.auth_url, token="t", tls_insecure=True
         )
     )
-    (odd,) = openstack_checkup.OpenStackCheckup(insecure, 1.0).odd
-    assert "tls-insecure" in odd
+    (warning,) = openstack_checkup.OpenStackCheckup(insecure, 1.0).warnings
+    assert "tls-insecure" in warning
 
 
 def test_load_balancers_need_a_service_that_makes_them(
