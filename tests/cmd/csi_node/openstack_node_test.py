@@ -43,8 +43,8 @@ def only_drive(folder: pathlib.Path) -> Sequence[str]:
 
 
 def test_dmi_serves_only_where_no_zone_is_required(sys: pathlib.Path) -> None:
-    found = values(sys, *only_drive(sys))
-    program = openstack_node.program("n", "1", found, FakeKernel())
+    parsed = values(sys, *only_drive(sys))
+    program = openstack_node.program("n", "1", parsed, FakeKernel())
     assert program.place(False).id == ID
     with pytest.raises(node.IdentityUnknown, match="zone of the node"):
         program.place(True)
@@ -65,8 +65,8 @@ def test_the_configuration_is_used_and_its_credentials_are_not(
 ) -> None:
     text = "[Global]\nauth-url = x\npassword = hidden-value\n"
     text += "[BlockStorage]\nnode-volume-attach-limit = 12\n"
-    found = values(sys, conf(sys, text))
-    program = openstack_node.program("n", "1", found, FakeKernel())
+    parsed = values(sys, conf(sys, text))
+    program = openstack_node.program("n", "1", parsed, FakeKernel())
     assert program.volumes_max == 12
     shown = capsys.readouterr()
     assert "credentials" in shown.out + shown.err
@@ -74,9 +74,9 @@ def test_the_configuration_is_used_and_its_credentials_are_not(
 
 
 def test_wrong_configuration_is_named(sys: pathlib.Path) -> None:
-    found = values(sys, conf(sys, "[BlockStorage]\nnode-volume-attach-limit = x\n"))
+    parsed = values(sys, conf(sys, "[BlockStorage]\nnode-volume-attach-limit = x\n"))
     with pytest.raises(config.ConfigError, match="node-volume-attach-limit"):
-        openstack_node.program("n", "1", found, FakeKernel())
+        openstack_node.program("n", "1", parsed, FakeKernel())
 
 
 def test_hints_are_links_to_the_place_that_the_config_drive_names(
@@ -104,8 +104,8 @@ def test_a_volume_with_the_label_of_a_config_drive_is_not_read(
     kernel = FakeKernel()
     volume = kernel.plug("vdb", VOLUME[:20], image.stat().st_size)
     volume.disk = dataclasses.replace(volume.disk, path=str(image))
-    found = values(sys, *only_drive(sys))
-    program = openstack_node.program("n", "1", found, kernel)
+    parsed = values(sys, *only_drive(sys))
+    program = openstack_node.program("n", "1", parsed, kernel)
     with pytest.raises(node.IdentityUnknown, match="zone of the node"):
         program.place(True)
 
@@ -142,6 +142,6 @@ def test_a_volume_with_the_label_of_a_config_drive_is_not_read(
     ],
 )
 def test_bad_flags_are_named(words: Sequence[str], expected: str) -> None:
-    found, problems = flags.sift(main.FLAGS, words)
-    told = [str(problem) for problem in (*problems, *main.judge(found))]
-    assert any(text.startswith(expected) for text in told), told
+    parsed, problems = flags.sift(main.FLAGS, words)
+    texts = [str(problem) for problem in (*problems, *main.judge(parsed))]
+    assert any(text.startswith(expected) for text in texts), texts

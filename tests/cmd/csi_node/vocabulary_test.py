@@ -74,14 +74,14 @@ def sys(tmp_path: pathlib.Path) -> pathlib.Path:
 def program(
     cloud: str, sys: pathlib.Path, *words: str
 ) -> node_driver.NodeDriverProgram:
-    given = (
+    arguments = (
         f"--cloud={cloud}",
         "--endpoint=unix:///csi.sock",
         f"--sys-root={sys}",
         "--metadata-address=http://127.0.0.1:9",
         *words,
     )
-    values = flags.parse(main.FLAGS, given)
+    values = flags.parse(main.FLAGS, arguments)
     config.require(main.judge(values))
     return main.PROVIDERS[cloud].program(values, FakeKernel())
 
@@ -92,13 +92,22 @@ def test_every_cloud_has_a_row() -> None:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.cloud)
 def test_forms_of_a_cloud(row: Row, sys: pathlib.Path) -> None:
-    made = program(row.cloud, sys, "--node-name=worker-1", "--with-topology=false")
-    serial = made.serial(DISK, {dvp_node.DISK_UID: UID})
-    shown = (made.driver, made.zone_key, made.place(False).id, serial)
-    print(f"{row.cloud:10} {' '.join(shown)} {row.link} limit={made.volumes_max}")
+    node_program = program(
+        row.cloud, sys, "--node-name=worker-1", "--with-topology=false"
+    )
+    serial = node_program.serial(DISK, {dvp_node.DISK_UID: UID})
+    shown = (
+        node_program.driver,
+        node_program.zone_key,
+        node_program.place(False).id,
+        serial,
+    )
+    print(
+        f"{row.cloud:10} {' '.join(shown)} {row.link} limit={node_program.volumes_max}"
+    )
     assert shown == (row.driver, row.zone_key, row.node_id, row.serial)
     assert row.link in lookup.names(serial)
-    assert made.volumes_max == row.limit
+    assert node_program.volumes_max == row.limit
 
 
 def test_keys_of_the_publish_context_are_frozen() -> None:

@@ -46,9 +46,9 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def container(name: str) -> dict[str, Any]:
-    (found,) = pod(name)["containers"]
-    assert isinstance(found, dict)
-    return found
+    (only,) = pod(name)["containers"]
+    assert isinstance(only, dict)
+    return only
 
 
 def parsed(name: str) -> flags.Values:
@@ -56,48 +56,53 @@ def parsed(name: str) -> flags.Values:
 
 
 def defaults() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
-    return found
+    document: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+    return document
 
 
 def values(name: str) -> dict[str, Any]:
     return SNAPSHOTS[name].all_values(ROOT)
 
 
-def judge(given: Mapping[str, Any]) -> list[str]:
+def judge(chart_values: Mapping[str, Any]) -> list[str]:
     """Return the fields that the schema refuses."""
-    return charts.refused(ROOT, "openstack-ccm", given)
+    return charts.refused(ROOT, "openstack-ccm", chart_values)
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_every_flag_is_taken_by_the_program(name: str) -> None:
     """And does something there."""
-    found = parsed(name)
-    assert found.without_effect() == ()
-    given = values(name)
-    assert found[flag_table.CLOUD_PROVIDER] == "openstack"
-    assert found[flag_table.SECURE_PORT] == given["securePort"]
-    assert found[common_flags.LEADER_ELECT]
-    election = given["leaderElection"]
-    assert found[flag_table.LEASE_NAME] == election["resourceName"]
-    assert found[flag_table.LEASE_NAMESPACE] == election["resourceNamespace"]
-    limit = given["nodeDeletion"]
-    assert found[flag_table.NODE_DELETE_MAX_COUNT] == limit["maxCount"]
-    assert found[flag_table.NODE_DELETE_MAX_PERCENT] == limit["maxPercent"]
-    assert list(found[flag_table.CONTROLLERS_FLAG]) == (given["controllers"] or ["*"])
-    assert found[flag_table.CLUSTER_NAME] == given["clusterName"]
-    assert found[flag_table.CLUSTER_ID] == given["clusterID"]
-    assert found[flag_table.CLUSTER_CIDR] == given["clusterCIDR"]
-    assert found[flag_table.CONFIGURE_ROUTES] == given["configureCloudRoutes"]
+    parsed_flags = parsed(name)
+    assert parsed_flags.without_effect() == ()
+    chart_values = values(name)
+    assert parsed_flags[flag_table.CLOUD_PROVIDER] == "openstack"
+    assert parsed_flags[flag_table.SECURE_PORT] == chart_values["securePort"]
+    assert parsed_flags[common_flags.LEADER_ELECT]
+    election = chart_values["leaderElection"]
+    assert parsed_flags[flag_table.LEASE_NAME] == election["resourceName"]
+    assert parsed_flags[flag_table.LEASE_NAMESPACE] == election["resourceNamespace"]
+    limit = chart_values["nodeDeletion"]
+    assert parsed_flags[flag_table.NODE_DELETE_MAX_COUNT] == limit["maxCount"]
+    assert parsed_flags[flag_table.NODE_DELETE_MAX_PERCENT] == limit["maxPercent"]
+    assert list(parsed_flags[flag_table.CONTROLLERS_FLAG]) == (
+        chart_values["controllers"] or ["*"]
+    )
+    assert parsed_flags[flag_table.CLUSTER_NAME] == chart_values["clusterName"]
+    assert parsed_flags[flag_table.CLUSTER_ID] == chart_values["clusterID"]
+    assert parsed_flags[flag_table.CLUSTER_CIDR] == chart_values["clusterCIDR"]
+    assert (
+        parsed_flags[flag_table.CONFIGURE_ROUTES]
+        == chart_values["configureCloudRoutes"]
+    )
 
 
 def test_what_is_not_set_is_as_the_program_has_it() -> None:
     """But for the port, which is Deckhouse's, and how much is logged."""
-    found = parsed(USUAL)
+    parsed_flags = parsed(USUAL)
     otherwise = {"cloud-provider", "cloud-config", "bind-address", "secure-port", "v"}
     for flag in options.FLAGS:
         if flag.name not in otherwise:
-            assert found[flag] == flag.default, flag.name
+            assert parsed_flags[flag] == flag.default, flag.name
 
 
 def test_the_controllers_of_the_schema_are_those_of_the_program() -> None:
@@ -110,25 +115,29 @@ def test_the_controllers_of_the_schema_are_those_of_the_program() -> None:
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_cloud_conf_is_a_file_of_a_secret_that_there_is(name: str) -> None:
     """No Secret is made, and nothing of one reaches arguments or environment."""
-    given = values(name)["cloudConfig"]
+    cloud_config = values(name)["cloudConfig"]
     assert of_kind(name, "Secret") == []
     path = pathlib.Path(parsed(name)[flag_table.CLOUD_CONFIG])
-    assert path.name == given["key"]
-    mounts = {one["mountPath"]: one for one in container(name)["volumeMounts"]}
-    volumes = {one["name"]: one for one in pod(name)["volumes"]}
+    assert path.name == cloud_config["key"]
+    mounts = {mount["mountPath"]: mount for mount in container(name)["volumeMounts"]}
+    volumes = {volume["name"]: volume for volume in pod(name)["volumes"]}
     mount = mounts[str(path.parent)]
-    assert volumes[mount["name"]]["secret"] == {"secretName": given["secretName"]}
+    assert volumes[mount["name"]]["secret"] == {
+        "secretName": cloud_config["secretName"]
+    }
     assert mount["readOnly"]
-    for one in container(name)["env"]:
-        assert set(one.get("valueFrom", {})) <= {"fieldRef"}
+    for variable in container(name)["env"]:
+        assert set(variable.get("valueFrom", {})) <= {"fieldRef"}
     assert "envFrom" not in container(name)
 
 
 def test_what_the_environment_says() -> None:
     """By the names that the reference reads."""
-    usual = {one["name"] for one in container(USUAL)["env"]}
+    usual = {variable["name"] for variable in container(USUAL)["env"]}
     assert usual == {"HOST_IP"}
-    env = {one["name"]: one.get("value") for one in container(BESIDE)["env"]}
+    env = {
+        variable["name"]: variable.get("value") for variable in container(BESIDE)["env"]
+    }
     assert env == {
         "HOST_IP": None,
         "KUBERNETES_SERVICE_HOST": None,
@@ -172,15 +181,18 @@ def test_two_are_never_on_one_host(name: str) -> None:
     assert budget["spec"]["maxUnavailable"] == 1
 
 
-@pytest.mark.parametrize("taint", TAINTS, ids=[one["key"] for one in TAINTS])
+@pytest.mark.parametrize("taint", TAINTS, ids=[taint["key"] for taint in TAINTS])
 def test_it_runs_where_nothing_else_does_yet(taint: dict[str, str]) -> None:
     """Source: Kubernetes, well-known taints; core/v1 Toleration."""
     tolerated = [
-        one
-        for one in pod(USUAL)["tolerations"]
-        if one.get("key", taint["key"]) == taint["key"]
-        and one.get("effect", taint["effect"]) == taint["effect"]
-        and (one.get("operator") == "Exists" or one.get("value") == taint.get("value"))
+        toleration
+        for toleration in pod(USUAL)["tolerations"]
+        if toleration.get("key", taint["key"]) == taint["key"]
+        and toleration.get("effect", taint["effect"]) == taint["effect"]
+        and (
+            toleration.get("operator") == "Exists"
+            or toleration.get("value") == taint.get("value")
+        )
     ]
     assert tolerated
     assert pod(USUAL)["priorityClassName"] == "system-cluster-critical"
@@ -195,7 +207,7 @@ def test_it_may_do_little_on_its_host(name: str) -> None:
         "capabilities": {"drop": ["ALL"]},
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    assert {tuple(set(one) - {"name"}) for one in pod(name)["volumes"]} == {
+    assert {tuple(set(volume) - {"name"}) for volume in pod(name)["volumes"]} == {
         ("emptyDir",),
         ("secret",),
     }
@@ -206,13 +218,13 @@ def test_the_rights_are_those_of_the_tests(name: str) -> None:
     """The lab runs it with files/rbac.yaml; the chart moves only where it lives."""
     home = SNAPSHOTS[name].namespace
     moved = ccm.manifest().replace("namespace: kube-system", f"namespace: {home}")
-    wanted = [one for one in yaml.safe_load_all(moved) if one]
-    assert all(one in SNAPSHOTS[name].objects(ROOT) for one in wanted)
-    kinds = {one["kind"] for one in wanted}
+    expected = [manifest for manifest in yaml.safe_load_all(moved) if manifest]
+    assert all(manifest in SNAPSHOTS[name].objects(ROOT) for manifest in expected)
+    kinds = {manifest["kind"] for manifest in expected}
     others = [
-        one["metadata"]["name"]
-        for one in SNAPSHOTS[name].objects(ROOT)
-        if one["kind"] in kinds and one not in wanted
+        manifest["metadata"]["name"]
+        for manifest in SNAPSHOTS[name].objects(ROOT)
+        if manifest["kind"] in kinds and manifest not in expected
     ]
     watched = values(name)["metrics"]["podMonitor"]["enabled"]
     assert others == (["openstack-ccm:metrics"] * 2 if watched else [])
@@ -232,7 +244,7 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
     metrics.LeaderMetrics("lease", registry)
     metrics.BalancerMetrics(registry, cloud_conf.REFERENCE)
     metrics.RouteMetrics(registry)
-    ours = {
+    own_metrics = {
         f"{family.name}{'_total' if family.type == 'counter' else ''}"
         for family in registry.collect()
     }
@@ -241,14 +253,14 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
         named = set(re.findall(r"(\w+)\{", rule["expr"]))
         print(f"{rule['alert']:40} {', '.join(sorted(named))}")
         assert named
-        assert named <= {*ours, "up"}, rule["alert"]
+        assert named <= {*own_metrics, "up"}, rule["alert"]
         assert rule["expr"].count('job="openstack-ccm"') == len(named)
 
 
 def test_templates_values_schema_and_readme_know_the_same_keys() -> None:
     usual = defaults()
     schema = json.loads((CHART / "values.schema.json").read_text())
-    texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
+    texts = "".join(file.read_text() for file in (CHART / "templates").iterdir())
     shared = "".join(charts.library(pathlib.Path()).values())
     readme = (CHART / "README.md").read_text()
     own, library = (
@@ -261,8 +273,8 @@ def test_templates_values_schema_and_readme_know_the_same_keys() -> None:
         for key, value in usual.items()
         for inner in (value if isinstance(value, dict) else (key,))
     }
-    told = set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE))
-    assert told == keys
+    documented = set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE))
+    assert documented == keys
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)

@@ -36,7 +36,7 @@ def test_no_file_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("[Global\n", "line 1: invalid syntax"),
         (GOOD.replace("http://127.0.0.1:1/v3", "ftp://x"), "[Global] auth-url"),
@@ -45,14 +45,14 @@ def test_no_file_is_named() -> None:
     ],
 )
 def test_a_bad_file_names_itself_the_key_and_the_value(
-    tmp_path: pathlib.Path, text: str, said: str
+    tmp_path: pathlib.Path, text: str, expected: str
 ) -> None:
     file = tmp_path / "cloud.conf"
     file.write_text(text)
     with pytest.raises(config.ConfigError) as caught:
         CloudConf((str(file),), {}).read()
     assert str(caught.value).startswith(f"{file}: ")
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     assert "secret-word" not in str(caught.value)
 
 

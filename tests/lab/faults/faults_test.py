@@ -329,7 +329,7 @@ class Trial:
         self.calls = daemon.region.calls()
         self.began = time.monotonic()
         self.pid = daemon.pid()
-        self.told = ""
+        self.row = ""
 
     def befall(self) -> None:
         """Have a Node born in the fault, and see that its owner is told."""
@@ -347,7 +347,7 @@ class Trial:
         minutes = max(1.0, (time.monotonic() - self.began) / 60)
         grown = daemon.metric(*fault.metric) - self.metric
         most = fault.calls_max * minutes
-        self.told = f"{fault.event:19} {grown:+4.0f} {calls:4} of {most:.0f}"
+        self.row = f"{fault.event:19} {grown:+4.0f} {calls:4} of {most:.0f}"
         assert grown > 0, f"{fault.name}: {fault.metric} did not grow"
         assert calls <= most, fault.name
         if fault.event:
@@ -373,7 +373,7 @@ class Trial:
         cluster.delete_node(daemon.lab.api, daemon.node_name(NEWBORN))
         left = sum(node is not None for node in daemon.picture().values())
         seconds = f"{answered_s:5.1f} s, {took_s:5.1f} s"
-        return f"{len(daemon.settled)} -> {left}  {self.told:31}  {seconds}"
+        return f"{len(daemon.settled)} -> {left}  {self.row:31}  {seconds}"
 
 
 def go_through(

@@ -185,7 +185,7 @@ class Teller:
     def __init__(self, on: Ground, daemons: handover.Handover) -> None:
         self.on = on
         self.daemons = daemons
-        self.seen = 0
+        self.calls_before = 0
 
     def tell(self, kinds: tuple[Kind, ...], pex: pathlib.Path) -> Story:
         daemons = self.daemons
@@ -244,8 +244,9 @@ class Teller:
 
     def look(self) -> Look:
         """Read everything, and what was asked since the last look."""
-        calls, writes = len(self.daemons.entrance.calls), self.daemons.writes(self.seen)
-        made_calls, self.seen = calls - self.seen, calls
+        calls = len(self.daemons.entrance.calls)
+        writes = self.daemons.writes(self.calls_before)
+        made_calls, self.calls_before = calls - self.calls_before, calls
         cloud_now = inventory.take(self.on.connection)
         existing, events = self.daemons.services.all(), self.daemons.events()
         seen_by_user = {

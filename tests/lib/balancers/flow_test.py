@@ -23,10 +23,10 @@ ENSURED = [
 
 def new_events(ground: Any, process: Any) -> list[str]:
     """Return the Events since the last time."""
-    before = getattr(ground, "said", [])
+    before = getattr(ground, "reported", [])
     process.say()
-    ground.said = ground.events()
-    return sorted(event for event in ground.said if event not in before)
+    ground.reported = ground.events()
+    return sorted(event for event in ground.reported if event not in before)
 
 
 def test_a_life_is_told_in_the_words_of_the_reference(

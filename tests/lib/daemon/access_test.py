@@ -61,7 +61,7 @@ class Reviews(client.Api):
         allowed = (
             spec["user"] == "prometheus"
             or "readers" in (spec["groups"] or ())
-            or any(one.items() <= spec.items() for one in self.allowed_specs)
+            or any(allowed.items() <= spec.items() for allowed in self.allowed_specs)
         )
         return json.dumps({"status": {"allowed": allowed}}).encode()
 

@@ -99,9 +99,9 @@ def lease(api: fake_api.FakeApi, identity: str) -> election.Election:
 
 
 def holders(api: fake_api.FakeApi) -> list[str]:
-    """Return who holds each Lease; empty: none does."""
-    leases: list[dict[str, Any]] = [dict(one) for one in api.all(resources.LEASES)]
-    return [one["spec"].get("holderIdentity") or "" for one in leases]
+    """Return the holder of each Lease; empty: not held."""
+    leases: list[dict[str, Any]] = [dict(lease) for lease in api.all(resources.LEASES)]
+    return [lease["spec"].get("holderIdentity") or "" for lease in leases]
 
 
 def test_servers_come_first_and_go_last_and_parts_act_in_between() -> None:
@@ -163,9 +163,9 @@ def test_only_a_loop_that_acts_waits_for_the_lease() -> None:
     waiting.until("the other leads", lambda: holders(api) == ["other"])
     watches, acts = threading.Event(), threading.Event()
 
-    def loop(seen: threading.Event) -> Callable[[threading.Event], None]:
+    def loop(started: threading.Event) -> Callable[[threading.Event], None]:
         def run(stop: threading.Event) -> None:
-            seen.set()
+            started.set()
             stop.wait()
 
         return run

@@ -21,8 +21,8 @@ def elected(
 
 
 def holder(api: fake_api.FakeApi) -> str:
-    (found,) = api.all(resources.LEASES)
-    lease: dict[str, Any] = dict(found)
+    (document,) = api.all(resources.LEASES)
+    lease: dict[str, Any] = dict(document)
     return str(lease["spec"].get("holderIdentity") or "")
 
 

@@ -24,7 +24,7 @@ REF = InstanceRef("node-1")
 BROKEN = config.ConfigError(["cloud.conf: broken"])
 
 
-class Told:
+class NamedInstances:
     """Instances that write down by whom they were asked, and may be held up."""
 
     def __init__(self, name: str, asked: list[str]) -> None:
@@ -59,16 +59,16 @@ class Clouds:
     def __init__(self, file: pathlib.Path) -> None:
         self.file = file
         self.asked: list[str] = []
-        self.made: list[Told] = []
+        self.opened: list[NamedInstances] = []
 
     def open(self) -> reopening.Opened:
         watch = files.FileWatch([self.file])
         text = self.file.read_text()
         if text == "broken":
             raise BROKEN
-        self.made.append(Told(text, self.asked))
-        made = protocol.Cloud("toy", self.made[-1])
-        return reopening.Opened(made, watch.changed, (f"{text} is odd",))
+        self.opened.append(NamedInstances(text, self.asked))
+        cloud = protocol.Cloud("toy", self.opened[-1])
+        return reopening.Opened(cloud, watch.changed, (f"{text} is odd",))
 
 
 @pytest.fixture()
@@ -98,7 +98,7 @@ def test_without_a_change_there_is_one_cloud(clouds: Clouds) -> None:
     held = reopening.Reopening(clouds.open)
     held.look()
     ask(held)
-    assert (clouds.asked, len(clouds.made)) == (["one"], 1)
+    assert (clouds.asked, len(clouds.opened)) == (["one"], 1)
 
 
 def test_after_a_change_all_calls_go_to_the_new_cloud(clouds: Clouds) -> None:
@@ -121,29 +121,31 @@ def test_after_a_change_all_calls_go_to_the_new_cloud(clouds: Clouds) -> None:
 def test_volumes_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "cloud.conf"
     file.write_text("one")
-    made: list[volumes.FakeVolumes] = []
+    opened: list[volumes.FakeVolumes] = []
 
     def open_cloud() -> reopening.Opened:
-        made.append(volumes.FakeVolumes(lambda: 0.0))
+        opened.append(volumes.FakeVolumes(lambda: 0.0))
         watch = files.FileWatch([file])
-        return reopening.Opened(protocol.Cloud("toy", volumes=made[-1]), watch.changed)
+        return reopening.Opened(
+            protocol.Cloud("toy", volumes=opened[-1]), watch.changed
+        )
 
     held = reopening.Reopening(open_cloud)
-    assert volumes_of(held) is made[0]
+    assert volumes_of(held) is opened[0]
     file.write_text("two")
     held.look()
-    assert volumes_of(held) is made[1]
+    assert volumes_of(held) is opened[1]
 
 
 def test_load_balancers_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) -> None:
     """A controller that was given them at the start asks the new ones by then."""
     file = tmp_path / "cloud.conf"
     file.write_text("one")
-    made: list[load_balancers.FakeLoadBalancers] = []
+    opened: list[load_balancers.FakeLoadBalancers] = []
 
     def open_cloud() -> reopening.Opened:
-        made.append(load_balancers.FakeLoadBalancers(lambda: 0.0))
-        cloud = protocol.Cloud("toy", load_balancers=made[-1])
+        opened.append(load_balancers.FakeLoadBalancers(lambda: 0.0))
+        cloud = protocol.Cloud("toy", load_balancers=opened[-1])
         return reopening.Opened(cloud, files.FileWatch([file]).changed)
 
     held = reopening.Reopening(open_cloud)
@@ -153,7 +155,7 @@ def test_load_balancers_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) ->
     held.look()
     target = Target(Ref(Cluster("id", "name"), "default", "web", "uid"), None)
     balancers().observe([target], Depth.TREE)
-    assert (made[0].calls, len(made[1].calls)) == ([], 1)
+    assert (opened[0].calls, len(opened[1].calls)) == ([], 1)
 
 
 def test_load_balancers_can_be_switched_only_by_a_restart(
@@ -165,8 +167,8 @@ def test_load_balancers_can_be_switched_only_by_a_restart(
 
     def open_cloud() -> reopening.Opened:
         fake = load_balancers.FakeLoadBalancers(lambda: 0.0)
-        found = fake if file.read_text() == "on" else None
-        cloud = protocol.Cloud("toy", load_balancers=found)
+        balancers = fake if file.read_text() == "on" else None
+        cloud = protocol.Cloud("toy", load_balancers=balancers)
         return reopening.Opened(cloud, files.FileWatch([file]).changed)
 
     held = reopening.Reopening(open_cloud)
@@ -175,8 +177,8 @@ def test_load_balancers_can_be_switched_only_by_a_restart(
         held.look()
         held.look()
     assert held.part(lambda now: now.load_balancers) is not None
-    (told,) = logs
-    assert "load balancers were switched off: requires a restart" in told["error"]
+    (entry,) = logs
+    assert "load balancers were switched off: requires a restart" in entry["error"]
 
 
 def test_a_reload_that_leads_to_another_project_is_refused_and_retried(
@@ -185,12 +187,12 @@ def test_a_reload_that_leads_to_another_project_is_refused_and_retried(
     """Reported once; retried at growing intervals; the file put back ends it."""
     file = tmp_path / "cloud.conf"
     file.write_text("project-1")
-    made: list[volumes.FakeVolumes] = []
+    opened: list[volumes.FakeVolumes] = []
     tries: list[str] = []
 
     def open_cloud() -> reopening.Opened:
         text = file.read_text()
-        made.append(volumes.FakeVolumes(lambda: 0.0))
+        opened.append(volumes.FakeVolumes(lambda: 0.0))
 
         def check() -> None:
             tries.append(text)
@@ -198,7 +200,7 @@ def test_a_reload_that_leads_to_another_project_is_refused_and_retried(
                 wrong = f"leads to {text}"
                 raise errors.Unavailable(wrong, operation="reload")
 
-        cloud = protocol.Cloud("toy", volumes=made[-1], check_reload=check)
+        cloud = protocol.Cloud("toy", volumes=opened[-1], check_reload=check)
         return reopening.Opened(cloud, files.FileWatch([file]).changed)
 
     held = reopening.Reopening(open_cloud)
@@ -206,12 +208,12 @@ def test_a_reload_that_leads_to_another_project_is_refused_and_retried(
     with structlog.testing.capture_logs() as logs:
         for _ in range(10):
             held.look()
-    assert volumes_of(held) is made[0]
+    assert volumes_of(held) is opened[0]
     assert [entry["error"] for entry in logs] == ["reload: leads to project-2"]
     assert tries == ["project-2"] * 4
     file.write_text("project-1")
     held.look()
-    assert volumes_of(held) is made[-1]
+    assert volumes_of(held) is opened[-1]
 
 
 def test_the_swap_of_a_secret_volume_reopens(tmp_path: pathlib.Path) -> None:
@@ -254,7 +256,7 @@ def test_a_broken_file_leaves_the_old_cloud_and_is_told_once(clouds: Clouds) -> 
 def test_those_who_wait_are_told_after_each_replacement_and_only_then(
     clouds: Clouds,
 ) -> None:
-    """Nodes in their backoff are looked at by the new cloud at once."""
+    """Nodes in their backoff are read from the new cloud immediately."""
     held = reopening.Reopening(clouds.open)
     held.after(lambda: ask(held))
     for text in ("broken", "two", "two", "three"):
@@ -271,29 +273,29 @@ def test_what_was_broken_is_tried_again_without_another_change(
     opener: Callable[[], reopening.Opened] = clouds.open
 
     def open_later() -> reopening.Opened:
-        if clouds.made and faults:
+        if clouds.opened and faults:
             raise faults.pop()
         return opener()
 
     held = reopening.Reopening(open_later)
     clouds.file.write_text("two")
     held.look()
-    assert len(clouds.made) == 1
+    assert len(clouds.opened) == 1
     held.look()
-    assert len(clouds.made) == 2
+    assert len(clouds.opened) == 2
 
 
 def test_a_call_under_way_ends_on_the_cloud_it_began_on(clouds: Clouds) -> None:
     held = reopening.Reopening(clouds.open)
-    clouds.made[0].may_answer.clear()
+    clouds.opened[0].may_answer.clear()
     under_way = threading.Thread(target=ask, args=(held,))
     under_way.start()
-    assert clouds.made[0].entered.wait(10)
+    assert clouds.opened[0].entered.wait(10)
     clouds.file.write_text("two")
     held.look()
     ask(held)
     assert clouds.asked == ["two"]
-    clouds.made[0].may_answer.set()
+    clouds.opened[0].may_answer.set()
     under_way.join(10)
     assert clouds.asked == ["two", "one"]
 

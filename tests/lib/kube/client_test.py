@@ -20,16 +20,16 @@ NODE = msgspec.json.encode({"metadata": {"name": "n1"}})
 
 def test_objects_come_and_go(server: "conftest.StandIn", connect: Connect) -> None:
     """Each method reaches the server as the request it stands for."""
-    there = connect(server.url)
-    there.create(resources.NODES, NODE, timeout_s=5)
+    api = connect(server.url)
+    api.create(resources.NODES, NODE, timeout_s=5)
     body = b'{"spec":{"x":1}}'
-    there.patch(resources.NODES, "n1", body, timeout_s=5)
-    assert b'"x":1' in there.read(resources.NODES, "n1", timeout_s=5)
-    page = there.list_page(resources.NODES, query={"limit": "5"}, timeout_s=5)
+    api.patch(resources.NODES, "n1", body, timeout_s=5)
+    assert b'"x":1' in api.read(resources.NODES, "n1", timeout_s=5)
+    page = api.list_page(resources.NODES, query={"limit": "5"}, timeout_s=5)
     assert b'"n1"' in page
-    there.delete(resources.NODES, "n1", timeout_s=5)
+    api.delete(resources.NODES, "n1", timeout_s=5)
     with pytest.raises(errors.NotFound):
-        there.read(resources.NODES, "n1", timeout_s=5)
+        api.read(resources.NODES, "n1", timeout_s=5)
     patch = server.requests[1]
     assert patch.headers["Content-Type"] == client.MERGE_PATCH
     assert patch.headers["Authorization"] == "Bearer s3cret-token"
@@ -40,10 +40,10 @@ def test_one_connection_serves_many_requests(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """Read bodies, refusals included, give their connection back."""
-    there = connect(server.url)
+    api = connect(server.url)
     for _ in range(20):
         with pytest.raises(errors.NotFound):
-            there.read(resources.NODES, "none", timeout_s=5)
+            api.read(resources.NODES, "none", timeout_s=5)
     assert server.connections == 1
 
 
@@ -51,11 +51,11 @@ def test_an_unread_watch_does_not_poison_the_pool(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """A stream left early is closed; what follows reads its own answers."""
-    there = connect(server.url, pool_size=1)
+    api = connect(server.url, pool_size=1)
     for n in range(5):
         server.fake.put(resources.NODES, {"metadata": {"name": f"n{n}"}})
     for _ in range(3):
-        opened = there.stream(
+        opened = api.stream(
             "/api/v1/nodes",
             {"watch": "1", "resourceVersion": "1"},
             connect_timeout_s=5,
@@ -63,7 +63,7 @@ def test_an_unread_watch_does_not_poison_the_pool(
         )
         with opened as lines:
             assert b'"n0"' in next(lines)
-        assert b'"n3"' in there.read(resources.NODES, "n3", timeout_s=5)
+        assert b'"n3"' in api.read(resources.NODES, "n3", timeout_s=5)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -71,11 +71,11 @@ def test_a_silent_server_is_given_up(
     server: "conftest.StandIn", connect: Connect, method: str
 ) -> None:
     """No answer in time is Unavailable, soon after, and nothing is sent again."""
-    there = connect(server.url)
+    api = connect(server.url)
     server.script.extend([lambda handler: handler.stall()] * 2)
     began = time.monotonic()
     with pytest.raises(errors.Unavailable, match="in time"):
-        there.request(method, "/api/v1/nodes", body=NODE, timeout_s=0.3)
+        api.request(method, "/api/v1/nodes", body=NODE, timeout_s=0.3)
     assert time.monotonic() - began < 2
     assert len(server.requests) == 1
 
@@ -84,9 +84,9 @@ def test_what_has_no_time_left_is_not_sent(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """A process that slept through its time sends nothing when it wakes."""
-    there = connect(server.url)
+    api = connect(server.url)
     with pytest.raises(errors.Unavailable, match="not sent"):
-        there.create(resources.NODES, NODE, timeout_s=0)
+        api.create(resources.NODES, NODE, timeout_s=0)
     assert not server.requests
 
 
@@ -105,14 +105,14 @@ def test_a_request_that_fell_asleep_while_it_was_sent_is_none(
         with pytest.raises(errors.Unavailable), opened:
             pass
     assert b"n1" in connect(server.url).read(resources.NODES, "n1", timeout_s=5)
-    assert [one.command for one in server.requests] == ["POST", "GET"]
+    assert [request.command for request in server.requests] == ["POST", "GET"]
 
 
 def test_a_dripping_server_is_given_up(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """The time-out covers the whole body, not each piece of it."""
-    there = connect(server.url)
+    api = connect(server.url)
 
     def drip(handler: "conftest.Handler") -> None:
         handler.begin_chunks()
@@ -122,7 +122,7 @@ def test_a_dripping_server_is_given_up(
     server.script.append(drip)
     began = time.monotonic()
     with pytest.raises(errors.Unavailable, match="in time"):
-        there.read(resources.NODES, "n1", timeout_s=0.4)
+        api.read(resources.NODES, "n1", timeout_s=0.4)
     assert time.monotonic() - began < 2
 
 
@@ -130,16 +130,16 @@ def test_nobody_there_is_unavailable(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """A refused connection is Unavailable, not a native error; it names the server."""
-    there = connect("http://127.0.0.1:1")
+    api = connect("http://127.0.0.1:1")
     with pytest.raises(errors.Unavailable) as caught:
-        there.read(resources.NODES, "n1", timeout_s=2)
+        api.read(resources.NODES, "n1", timeout_s=2)
     assert caught.value.message == "http://127.0.0.1:1: connection refused"
 
 
 def test_a_host_without_an_address_is_named(connect: Connect) -> None:
-    there = connect("http://mooring.invalid:1")
+    api = connect("http://mooring.invalid:1")
     with pytest.raises(errors.Unavailable) as caught:
-        there.read(resources.NODES, "n1", timeout_s=2)
+        api.read(resources.NODES, "n1", timeout_s=2)
     message = caught.value.message
     assert message.startswith("http://mooring.invalid:1: host name not resolved: ")
 
@@ -148,15 +148,15 @@ def test_a_get_is_sent_a_second_time(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """A GET whose connection breaks, or that meets a 5xx, is tried once more."""
-    there = connect(server.url)
+    api = connect(server.url)
     server.fake.put(resources.NODES, {"metadata": {"name": "n1"}})
     server.script.append(lambda handler: handler.drop())
-    assert b"n1" in there.read(resources.NODES, "n1", timeout_s=5)
+    assert b"n1" in api.read(resources.NODES, "n1", timeout_s=5)
     server.script.append(lambda handler: handler.refuse(503, "starting"))
-    assert b"n1" in there.read(resources.NODES, "n1", timeout_s=5)
+    assert b"n1" in api.read(resources.NODES, "n1", timeout_s=5)
     server.script.extend([lambda handler: handler.refuse(500, "broken")] * 3)
     with pytest.raises(errors.Unavailable, match="broken"):
-        there.read(resources.NODES, "n1", timeout_s=5)
+        api.read(resources.NODES, "n1", timeout_s=5)
     assert len(server.script) == 1
 
 
@@ -164,10 +164,10 @@ def test_a_write_is_never_sent_twice(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """A write whose answer was lost is for its caller to find out about."""
-    there = connect(server.url)
+    api = connect(server.url)
     server.script.append(lambda handler: handler.drop())
     with pytest.raises(errors.Unavailable):
-        there.create(resources.NODES, NODE, timeout_s=5)
+        api.create(resources.NODES, NODE, timeout_s=5)
     assert server.count("POST") == 1
 
 
@@ -175,10 +175,10 @@ def test_throttling_says_when_to_come_back(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """A 429 is not retried here; its Retry-After reaches the caller."""
-    there = connect(server.url)
+    api = connect(server.url)
     server.script.append(lambda h: h.refuse(429, "too many", Retry_After="7"))
     with pytest.raises(errors.Unavailable, match="too many") as caught:
-        there.read(resources.NODES, "n1", timeout_s=5)
+        api.read(resources.NODES, "n1", timeout_s=5)
     assert (caught.value.retry_after_s, caught.value.status) == (7.0, 429)
     assert len(server.requests) == 1
 
@@ -187,10 +187,10 @@ def test_a_redirect_is_not_followed(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
     """Our token goes to no other place."""
-    there = connect(server.url)
+    api = connect(server.url)
     server.script.append(lambda h: h.send(302, b"", Location=server.url + "/api"))
     with pytest.raises(errors.KubeError, match="302"):
-        there.read(resources.NODES, "n1", timeout_s=5)
+        api.read(resources.NODES, "n1", timeout_s=5)
     assert len(server.requests) == 1
 
 
@@ -199,15 +199,15 @@ def test_a_refused_token_is_read_again(
 ) -> None:
     """After 401 the credentials are read once more, writes included."""
     (tmp_path / "token").write_text("old")
-    there = connect(server.url, {"tokenFile": "token"})
+    api = connect(server.url, {"tokenFile": "token"})
     (tmp_path / "token").write_text("newer\n")
     server.script.append(lambda handler: handler.refuse(401, "who are you"))
-    there.create(resources.NODES, NODE, timeout_s=5)
+    api.create(resources.NODES, NODE, timeout_s=5)
     sent = [request.headers["Authorization"] for request in server.requests]
     assert sent == ["Bearer old", "Bearer newer"]
     server.script.extend([lambda handler: handler.refuse(401, "who are you")] * 2)
     with pytest.raises(errors.Unauthorized, match="who are you"):
-        there.read(resources.NODES, "n1", timeout_s=5)
+        api.read(resources.NODES, "n1", timeout_s=5)
     assert len(server.script) == 1, "not read again so soon"
 
 
@@ -220,12 +220,12 @@ def test_a_changed_token_file_is_noticed(
 ) -> None:
     """Without any refusal, a new token is used soon."""
     (tmp_path / "token").write_text("old")
-    there = connect(server.url, {"tokenFile": "token"}, clock=clock)
+    api = connect(server.url, {"tokenFile": "token"}, clock=clock)
     (tmp_path / "token").write_text("newer")
     clock.pass_by(client.CHECK_EVERY_S)
 
     def is_used() -> bool:
-        there.list_page(resources.NODES, query={}, timeout_s=5)
+        api.list_page(resources.NODES, query={}, timeout_s=5)
         return bool(server.requests[-1].headers["Authorization"] == "Bearer newer")
 
     eventually(is_used)
@@ -240,23 +240,23 @@ def test_a_file_that_breaks_leaves_the_old_credentials(
     eventually: "shared.Eventually",
 ) -> None:
     """A kubeconfig caught half-written does no harm but a warning."""
-    there = connect(server.url, clock=clock)
+    api = connect(server.url, clock=clock)
     (tmp_path / "kubeconfig").write_text("users: [")
     clock.pass_by(client.CHECK_EVERY_S)
-    there.list_page(resources.NODES, query={}, timeout_s=5)
+    api.list_page(resources.NODES, query={}, timeout_s=5)
     eventually(lambda: bool(log))
-    there.list_page(resources.NODES, query={}, timeout_s=5)
+    api.list_page(resources.NODES, query={}, timeout_s=5)
     assert log[0]["event"] == "cannot reload the credentials"
 
 
 def test_no_error_shows_the_token(server: "conftest.StandIn", connect: Connect) -> None:
     """Neither text nor cause of any error holds the token."""
-    there = connect(server.url)
+    api = connect(server.url)
     server.script.append(lambda handler: handler.refuse(403, "no"))
     server.script.extend([lambda handler: handler.drop()] * 2)
     for _ in range(2):
         with pytest.raises(errors.KubeError) as caught:
-            there.read(resources.NODES, "n1", timeout_s=2)
+            api.read(resources.NODES, "n1", timeout_s=2)
         error: BaseException | None = caught.value
         while error is not None:
             assert "s3cret" not in f"{error!s} {error!r} {vars(error)}"
@@ -266,25 +266,25 @@ def test_no_error_shows_the_token(server: "conftest.StandIn", connect: Connect) 
 def test_the_observer_hears_of_each_exchange(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
-    """Method, kind and status are told; no answer has status 0."""
-    told: list[tuple[str, str, int]] = []
-    there = connect(
-        server.url, observer=lambda m, r, code, _: told.append((m, r, code))
+    """Method, kind and status are reported; no answer has status 0."""
+    exchanges: list[tuple[str, str, int]] = []
+    api = connect(
+        server.url, observer=lambda m, r, code, _: exchanges.append((m, r, code))
     )
     server.script.extend([lambda handler: handler.drop()])
     with pytest.raises(errors.NotFound):
-        there.read(resources.LEASES, "l", "default", timeout_s=5)
-    assert told == [("GET", "leases", 0), ("GET", "leases", 404)]
+        api.read(resources.LEASES, "l", "default", timeout_s=5)
+    assert exchanges == [("GET", "leases", 0), ("GET", "leases", 404)]
 
 
 def abort_a_waiting_stream(
-    there: client.KubeClient, eventually: "shared.Eventually"
+    api: client.KubeClient, eventually: "shared.Eventually"
 ) -> None:
-    seen: list[bytes] = []
+    lines_read: list[bytes] = []
     opened: list[client.WatchLines] = []
 
     def listen() -> None:
-        stream = there.stream(
+        stream = api.stream(
             "/api/v1/nodes",
             {"watch": "1", "resourceVersion": "1"},
             connect_timeout_s=5,
@@ -292,7 +292,7 @@ def abort_a_waiting_stream(
         )
         with stream as lines:
             opened.append(lines)
-            seen.extend(lines)
+            lines_read.extend(lines)
 
     thread = threading.Thread(target=listen)
     thread.start()
@@ -301,14 +301,14 @@ def abort_a_waiting_stream(
     opened[0].abort()
     thread.join(5)
     assert not thread.is_alive()
-    assert seen == []
-    assert b"items" in there.list_page(resources.NODES, query={}, timeout_s=5)
+    assert lines_read == []
+    assert b"items" in api.list_page(resources.NODES, query={}, timeout_s=5)
 
 
 def test_another_thread_ends_a_stream(
     server: "conftest.StandIn", connect: Connect, eventually: "shared.Eventually"
 ) -> None:
-    """A reader that waits for the server is let go at once."""
+    """A reader that waits for the server is released immediately."""
     abort_a_waiting_stream(connect(server.url), eventually)
 
 
@@ -326,16 +326,16 @@ def test_an_unknown_certificate_is_refused(
     tls_server: "conftest.StandIn", connect: Connect
 ) -> None:
     """Without the authority nothing is sent."""
-    there = connect(tls_server.url)
+    api = connect(tls_server.url)
     with pytest.raises(errors.Unavailable, match="certificate not accepted: "):
-        there.list_page(resources.NODES, query={}, timeout_s=2)
+        api.list_page(resources.NODES, query={}, timeout_s=2)
     assert tls_server.requests == []
 
 
 def test_a_silent_stream_ends(server: "conftest.StandIn", connect: Connect) -> None:
     """Silence for longer than read_timeout_s is Unavailable."""
-    there = connect(server.url)
-    stream = there.stream(
+    api = connect(server.url)
+    stream = api.stream(
         "/api/v1/nodes",
         {"watch": "1", "resourceVersion": "1"},
         connect_timeout_s=5,

@@ -23,13 +23,13 @@ Stand = Callable[..., election.Election]
 
 @pytest.fixture()
 def stand(fake: api.FakeApi, clock: "shared.FakeClock") -> Stand:
-    """Return a function that makes a candidate; one clock for all unless told."""
+    """Return a function that makes a candidate; one clock for all by default."""
 
     def make(identity: str, **more: object) -> election.Election:
         more = {"api": fake, "clock": clock, "now": lambda: NOON, **more}
-        there = typing.cast(client.Api, more.pop("api"))
+        kube_api = typing.cast(client.Api, more.pop("api"))
         return election.Election(
-            there,
+            kube_api,
             namespace="kube-system",
             name="ccm",
             identity=identity,
@@ -386,8 +386,8 @@ def test_two_never_hold_at_once(
         except errors.KubeError:
             candidate._must_look = True
         look()
-        for n, one in enumerate(both):
-            if one.act_until() != election.NEVER and not may_act(one):
+        for n, rival in enumerate(both):
+            if rival.act_until() != election.NEVER and not may_act(rival):
                 # It has lost: its process ends, and another one begins.
                 identity = f"host_{n}_{chance.random()}"
                 both[n] = election.Election(fake, identity=identity, **makers)  # type: ignore[arg-type]
@@ -402,13 +402,13 @@ def test_only_the_leader_writes(
 ) -> None:
     """A write is refused unsent before we lead and after our time; a read is not."""
     first = stand("host_1")
-    there = guarded.Guarded(fake, first.acting)
+    guarded_api = guarded.Guarded(fake, first.acting)
     body = msgspec.json.encode({"metadata": {"name": "n"}})
     writes: list[Callable[[], object]] = [
-        lambda: there.create(resources.NODES, body, timeout_s=30),
-        lambda: there.patch(resources.NODES, "n", b'{"spec":{}}', timeout_s=30),
-        lambda: there.delete(resources.NODES, "n", timeout_s=30),
-        lambda: there.request("POST", "/api/v1/nodes", body=body, timeout_s=30),
+        lambda: guarded_api.create(resources.NODES, body, timeout_s=30),
+        lambda: guarded_api.patch(resources.NODES, "n", b'{"spec":{}}', timeout_s=30),
+        lambda: guarded_api.delete(resources.NODES, "n", timeout_s=30),
+        lambda: guarded_api.request("POST", "/api/v1/nodes", body=body, timeout_s=30),
     ]
 
     def refused() -> None:
@@ -417,7 +417,7 @@ def test_only_the_leader_writes(
             with pytest.raises(errors.NotLeader):
                 write()
         assert len(fake.calls) == before
-        there.list_page(resources.NODES, query={}, timeout_s=30)
+        guarded_api.list_page(resources.NODES, query={}, timeout_s=30)
 
     refused()
     first.attempt()

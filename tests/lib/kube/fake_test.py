@@ -158,10 +158,12 @@ def test_a_watch_of_a_part_sees_objects_come_into_it(fake: api.FakeApi) -> None:
     patched(fake, encoded(spec={"v": "d"}))
     fake.remove(resources.NODES, "n1")
     with stream as lines:
-        seen = [decoded(next(lines)) for _ in range(5)]
+        observed = [decoded(next(lines)) for _ in range(5)]
     types = ["ADDED", "DELETED", "ADDED", "MODIFIED", "DELETED"]
-    assert [event["type"] for event in seen] == types
-    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen]
+    assert [event["type"] for event in observed] == types
+    versions = [
+        int(event["object"]["metadata"]["resourceVersion"]) for event in observed
+    ]
     assert versions == sorted(set(versions))
 
 

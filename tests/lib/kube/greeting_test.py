@@ -61,8 +61,8 @@ def test_any_answer_will_do(
     at: datetime.datetime | None,
 ) -> None:
     server.script.append(answering(status, body, **headers))
-    found = greeting.ask(load(server.url), 5.0)
-    assert (found.version, found.at) == (version, at)
+    answer = greeting.ask(load(server.url), 5.0)
+    assert (answer.version, answer.at) == (version, at)
     (request,) = server.requests
     assert "Authorization" not in request.headers, "asked before it is known who asks"
 

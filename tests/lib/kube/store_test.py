@@ -18,9 +18,9 @@ if typing.TYPE_CHECKING:
     from tests.lib import conftest as shared
     from tests.lib.kube import conftest
 
-Told = list[tuple[str, str | None, str | None]]
+Announced = list[tuple[str, str | None, str | None]]
 Nodes = store.Store["conftest.Thing"]
-MakeStore = Callable[..., tuple[Nodes, Told]]
+MakeStore = Callable[..., tuple[Nodes, Announced]]
 
 
 def node(name: str, **spec: object) -> dict[str, object]:
@@ -36,19 +36,19 @@ def version(document: dict[str, object]) -> str:
 def make(thing: type["conftest.Thing"]) -> MakeStore:
     """Return a function that makes a store and the list of what it announces."""
 
-    def build(there: client.Api, **more: object) -> tuple[Nodes, Told]:
+    def build(kube_api: client.Api, **more: object) -> tuple[Nodes, Announced]:
         more = {"rng": lambda: 0.0, **more}
-        nodes = store.Store(there, resources.NODES, thing, **more)  # type: ignore[arg-type] # named by each test
-        told: Told = []
+        nodes = store.Store(kube_api, resources.NODES, thing, **more)  # type: ignore[arg-type] # named by each test
+        announced: Announced = []
 
-        def tell(
+        def announce(
             key: str, old: "conftest.Thing | None", new: "conftest.Thing | None"
         ) -> None:
             versions = [o.metadata.resource_version if o else None for o in (old, new)]
-            told.append((key, versions[0], versions[1]))
+            announced.append((key, versions[0], versions[1]))
 
-        nodes.subscribe(tell)
-        return nodes, told
+        nodes.subscribe(announce)
+        return nodes, announced
 
     return build
 
@@ -59,10 +59,12 @@ def test_a_list_fills_the_store_page_by_page(
     """All pages are read, and every object is announced as new."""
     for n in range(5):
         fake.put(resources.NODES, node(f"n{n}"))
-    nodes, told = make(fake, page_size=2)
+    nodes, announced = make(fake, page_size=2)
     nodes.relist()
     assert sorted(nodes.items()) == ["n0", "n1", "n2", "n3", "n4"]
-    assert [(key, old) for key, old, _ in told] == [(f"n{n}", None) for n in range(5)]
+    assert [(key, old) for key, old, _ in announced] == [
+        (f"n{n}", None) for n in range(5)
+    ]
     assert len(fake.calls) == 3
     assert nodes.synced.is_set()
 
@@ -89,16 +91,16 @@ def test_a_token_that_expires_between_pages_costs_one_full_list(
 def test_a_relist_announces_only_differences(
     fake: api.FakeApi, make: MakeStore
 ) -> None:
-    """Changed, gone and new are told as such; the same is not told again."""
+    """Changed, gone and new are announced as such; the same is not announced again."""
     first = {name: fake.put(resources.NODES, node(name)) for name in ("a", "b", "c")}
-    nodes, told = make(fake)
+    nodes, announced = make(fake)
     nodes.relist()
-    told.clear()
+    announced.clear()
     changed = fake.put(resources.NODES, node("b", x=1))
     fake.remove(resources.NODES, "c")
     new = fake.put(resources.NODES, node("d"))
     nodes.relist()
-    assert sorted(told, key=lambda entry: entry[0]) == [
+    assert sorted(announced, key=lambda entry: entry[0]) == [
         ("b", version(first["b"]), version(changed)),
         ("c", version(first["c"]), None),
         ("d", None, version(new)),
@@ -110,13 +112,13 @@ def test_an_object_made_again_is_announced_as_both(
 ) -> None:
     """Another uid under the same name is another object."""
     old = fake.put(resources.NODES, node("a"))
-    nodes, told = make(fake)
+    nodes, announced = make(fake)
     nodes.relist()
-    told.clear()
+    announced.clear()
     fake.remove(resources.NODES, "a")
     new = fake.put(resources.NODES, node("a"))
     nodes.relist()
-    assert told == [("a", version(old), None), ("a", None, version(new))]
+    assert announced == [("a", version(old), None), ("a", None, version(new))]
 
 
 def test_a_failed_list_leaves_the_store_as_it_was(
@@ -124,18 +126,18 @@ def test_a_failed_list_leaves_the_store_as_it_was(
 ) -> None:
     """An error never empties the store."""
     fake.put(resources.NODES, node("a"))
-    nodes, told = make(fake)
+    nodes, announced = make(fake)
     nodes.relist()
-    told.clear()
+    announced.clear()
     fake.faults.append(calls.Fault(errors.Unavailable("no", operation="list")))
     with pytest.raises(errors.Unavailable):
         nodes.relist()
     assert list(nodes.items()) == ["a"]
-    assert told == []
+    assert announced == []
 
 
 def test_a_late_subscriber_hears_all_once(fake: api.FakeApi, make: MakeStore) -> None:
-    """Whoever joins a full store is told what is in it."""
+    """A late subscriber receives all objects of the store."""
     fake.put(resources.NODES, node("a"))
     nodes, _ = make(fake)
     nodes.relist()
@@ -147,7 +149,7 @@ def test_a_late_subscriber_hears_all_once(fake: api.FakeApi, make: MakeStore) ->
 def test_a_subscriber_that_breaks_stops_nobody(
     fake: api.FakeApi, make: MakeStore, log: list[dict[str, object]]
 ) -> None:
-    """Its bug is logged; others are told, and the store goes on."""
+    """Its bug is logged; others are called, and the store goes on."""
 
     def break_down(key: str, old: object, new: object) -> None:
         raise ZeroDivisionError
@@ -212,20 +214,20 @@ def test_our_own_write_makes_an_object_stale_until_seen(
     assert nodes.is_current("b"), "others are not concerned"
     running(nodes.run)
     eventually(lambda: nodes.is_current("a"))
-    found = nodes.get("a")
-    assert found is not None
-    assert found.spec == {"x": 1}
+    observed = nodes.get("a")
+    assert observed is not None
+    assert observed.spec == {"x": 1}
 
 
 def test_a_write_seen_before_it_was_noted_is_current(
     fake: api.FakeApi, make: MakeStore
 ) -> None:
     """The watch may be faster than the answer, and others may have written since."""
-    ours = version(fake.put(resources.NODES, node("a", x=1)))
+    own_version = version(fake.put(resources.NODES, node("a", x=1)))
     fake.put(resources.NODES, node("a", x=2))
     nodes, _ = make(fake)
     nodes.relist()
-    nodes.note_write("a", ours)
+    nodes.note_write("a", own_version)
     assert nodes.is_current("a")
 
 
@@ -263,7 +265,7 @@ def test_our_own_deletion_is_current_once_seen(
 # The watch
 
 
-Watched = Callable[..., tuple[Nodes, Told]]
+Watched = Callable[..., tuple[Nodes, Announced]]
 
 
 @pytest.fixture()
@@ -275,11 +277,11 @@ def watched(
 ) -> Watched:
     """Return a function that makes a store of the server's Nodes and has it watch."""
 
-    def begin(**more: object) -> tuple[Nodes, Told]:
-        nodes, told = make(connect(server.url), **more)
+    def begin(**more: object) -> tuple[Nodes, Announced]:
+        nodes, announced = make(connect(server.url), **more)
         running(nodes.run)
         assert nodes.synced.wait(10)
-        return nodes, told
+        return nodes, announced
 
     return begin
 
@@ -287,13 +289,13 @@ def watched(
 def test_a_watch_keeps_the_store_up_to_date(
     server: "conftest.StandIn", watched: Watched, eventually: "shared.Eventually"
 ) -> None:
-    """Additions, changes and deletions arrive, each told once, in order."""
-    nodes, told = watched()
+    """Additions, changes and deletions arrive, each announced once, in order."""
+    nodes, announced = watched()
     a = fake_version(server, "a")
     b = version(server.fake.put(resources.NODES, node("a", x=1)))
     server.fake.remove(resources.NODES, "a")
-    eventually(lambda: len(told) == 3)
-    assert told == [("a", None, a), ("a", a, b), ("a", b, None)]
+    eventually(lambda: len(announced) == 3)
+    assert announced == [("a", None, a), ("a", a, b), ("a", b, None)]
     assert not nodes.items()
 
 
@@ -306,13 +308,13 @@ def test_a_silent_connection_is_noticed(
 ) -> None:
     """A server that stops sending is left after the read time-out; nothing is lost."""
     server.fake.put(resources.NODES, node("a"))
-    nodes, told = watched(read_timeout_s=0.3)
+    nodes, announced = watched(read_timeout_s=0.3)
     server.is_silent = True
     server.fake.put(resources.NODES, node("b"))
     eventually(lambda: watches(server) >= 2)
     server.is_silent = False
     eventually(lambda: nodes.get("b") is not None)
-    assert [key for key, *_ in told] == ["a", "b"]
+    assert [key for key, *_ in announced] == ["a", "b"]
     assert lists(server) == 1, "it resumes, and does not list again"
 
 
@@ -328,13 +330,13 @@ def test_a_dropped_connection_is_resumed(
     server: "conftest.StandIn", watched: Watched, eventually: "shared.Eventually"
 ) -> None:
     """What happened in between arrives, and only that."""
-    nodes, told = watched()
+    nodes, announced = watched()
     server.fake.put(resources.NODES, node("a"))
     eventually(lambda: nodes.get("a") is not None)
     server.fake.break_watches()
     server.fake.put(resources.NODES, node("b"))
     eventually(lambda: nodes.get("b") is not None)
-    assert [key for key, *_ in told] == ["a", "b"]
+    assert [key for key, *_ in announced] == ["a", "b"]
     assert lists(server) == 1
 
 
@@ -375,16 +377,16 @@ def test_an_expired_version_is_listed_again_without_a_gap(
     running: "shared.Running",
     eventually: "shared.Eventually",
 ) -> None:
-    """After 410 the store is never empty, and tells only what differs."""
+    """After 410 the store is never empty, and announces only what differs."""
     for name in ("a", "b"):
         server.fake.put(resources.NODES, node(name))
-    nodes, told = make(connect(server.url))
+    nodes, announced = make(connect(server.url))
     sizes: list[int] = []
     nodes.subscribe(lambda key, old, new: sizes.append(len(nodes.items())))
     running(nodes.run)
     assert nodes.synced.wait(10)
     eventually(lambda: watches(server) == 1)
-    told.clear()
+    announced.clear()
     sizes.clear()
     server.script.append(lambda handler: handler.refuse(410, "too old"))
     server.fake.break_watches()
@@ -393,8 +395,11 @@ def test_an_expired_version_is_listed_again_without_a_gap(
     server.fake.put(resources.NODES, node("c"))
     server.fake.compact()
     eventually(lambda: nodes.get("c") is not None and nodes.get("b") is None)
-    assert {(key, old is None) for key, old, _ in told} == {("b", False), ("c", True)}
-    assert len(told) == 2
+    assert {(key, old is None) for key, old, _ in announced} == {
+        ("b", False),
+        ("c", True),
+    }
+    assert len(announced) == 2
     assert min(sizes) >= 1
     assert lists(server) >= 2
 
@@ -422,14 +427,14 @@ def test_an_error_line_of_410_is_listed_again(
 ) -> None:
     """410 inside an open watch means the same as 410 at its start."""
     fake.put(resources.NODES, node("a"))
-    nodes, told = make(fake)
+    nodes, announced = make(fake)
     running(nodes.run)
     assert nodes.synced.wait(10)
     eventually(lambda: any(call.verb == "watch" for call in fake.calls))
     fake.compact()
     fake.put(resources.NODES, node("b"))
     eventually(lambda: nodes.get("b") is not None)
-    assert [key for key, *_ in told] == ["a", "b"]
+    assert [key for key, *_ in announced] == ["a", "b"]
 
 
 def test_bookmarks_advance_the_version(
@@ -567,7 +572,7 @@ def test_a_store_stops_at_once(
     make: MakeStore,
     eventually: "shared.Eventually",
 ) -> None:
-    """Told to stop, it does not wait for a server that is silent."""
+    """After the stop it does not wait for a server that is silent."""
     nodes, _ = make(connect(server.url))
     stop = threading.Event()
     thread = threading.Thread(target=nodes.run, args=(stop,))
@@ -608,7 +613,7 @@ def test_three_watches_of_a_server_that_is_down_log_once_a_minute(
     failures = repeats.Repeats(clock=clock)
     with structlog.testing.capture_logs() as entries:
         for _ in range(3):
-            nodes, _told = make(connect("http://127.0.0.1:1"), failures=failures)
+            nodes, _ = make(connect("http://127.0.0.1:1"), failures=failures)
             running(nodes.run)
         eventually(lambda: len(entries) >= 1)
         time.sleep(0.5)  # each of the three has tried again by then

@@ -80,9 +80,9 @@ def test_what_does_not_match_or_cannot_be_read_is_no_pair() -> None:
         "half": (first.certificate[:100], first.key, False),
     }
     for name, (certificate, key, expected) in rows.items():
-        found = certificates.is_pair(certificates.CertificatePair(certificate, key))
-        print(f"{name:24} {found}")
-        assert found is expected, name
+        fits = certificates.is_pair(certificates.CertificatePair(certificate, key))
+        print(f"{name:24} {fits}")
+        assert fits is expected, name
 
 
 def test_an_authority_that_cannot_sign_is_refused() -> None:

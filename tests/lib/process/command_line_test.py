@@ -47,14 +47,14 @@ def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
 
 
 def test_the_values_reach_run_and_its_code_is_the_exit_code(invoke: Invoke) -> None:
-    seen: list[object] = []
+    read: list[object] = []
 
     def run(values: flags.Values) -> int:
-        seen.extend((values[PERIOD], values[command_line.VERBOSITY]))
+        read.extend((values[PERIOD], values[command_line.VERBOSITY]))
         return 7
 
     assert invoke("--period", "1m", "-v4", run=run).exit_code == 7
-    assert seen == [60.0, 4]
+    assert read == [60.0, 4]
 
 
 def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem(
@@ -71,7 +71,7 @@ def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem(
 
 
 def test_what_can_be_read_is_judged_beside_what_can_not(invoke: Invoke) -> None:
-    """One look at the output is enough; no flag is told twice."""
+    """The output has all problems, and no flag twice."""
 
     def judge(values: flags.Values) -> list[config.FieldProblem]:
         assert values[PERIOD] == 300.0, "the default of what can't be read"
@@ -79,13 +79,13 @@ def test_what_can_be_read_is_judged_beside_what_can_not(invoke: Invoke) -> None:
         return [config.not_set(field, "another") for field in fields]
 
     judged = dataclasses.replace(PROGRAM, judge=judge)
-    for words, told in ((["--period=0"], 1), ([], 0)):
+    for words, is_invalid in ((["--period=0"], True), ([], False)):
         result = invoke(*words, program=judged)
         assert result.exit_code == 2
         lines = result.stderr.splitlines()
         assert lines[1] == "a-daemon: --both: not set: must be another"
         assert lines[0].startswith(
-            "a-daemon: --period: " + ("invalid value" if told else "not set")
+            "a-daemon: --period: " + ("invalid value" if is_invalid else "not set")
         )
         assert len(lines) == 2
     assert invoke("--version", program=judged).exit_code == 0

@@ -135,8 +135,10 @@ def test_lists_and_maps_grow_and_replace_their_default() -> None:
 
 
 def test_all_problems_are_told_at_once_in_order() -> None:
-    told = problems("--secure-port=70000", "--node-monitor-period=5", "--what")
-    assert told == [
+    problems_found = problems(
+        "--secure-port=70000", "--node-monitor-period=5", "--what"
+    )
+    assert problems_found == [
         '--secure-port: invalid value "70000": must be a whole number from 0 to 65535',
         (
             '--node-monitor-period: invalid value "5": must be a duration such as 5m0s,'

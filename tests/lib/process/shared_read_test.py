@@ -69,9 +69,9 @@ class Caller(threading.Thread):
 
 @pytest.fixture()
 def source() -> Iterator[Source]:
-    made = Source()
-    yield made
-    assert made.most <= 1
+    source = Source()
+    yield source
+    assert source.most <= 1
 
 
 def wait_until_blocked(shared: shared_read.SharedRead[str], count: int) -> None:

@@ -40,4 +40,4 @@ def test_a_check_that_was_excluded_is_not_counted() -> None:
     counted = slis.Slis()
     checks = probes.Probes(counted.observe)
     checks.live({"exclude": ("ping",)}, "healthz")
-    assert not [one for one in counted.registry.collect() if one.samples]
+    assert not [family for family in counted.registry.collect() if family.samples]

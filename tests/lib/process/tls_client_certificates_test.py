@@ -112,23 +112,23 @@ def ask(authorities: pathlib.Path) -> Iterator[Ask]:
 
 
 @pytest.fixture()
-def ours(authorities: pathlib.Path) -> Authority:
-    made = Authority("ours")
-    authorities.write_bytes(made.pem)
-    return made
+def authority(authorities: pathlib.Path) -> Authority:
+    own_authority = Authority("ours")
+    authorities.write_bytes(own_authority.pem)
+    return own_authority
 
 
 def test_a_client_is_who_its_certificate_says(
-    ours: Authority, ask: Ask, tmp_path: pathlib.Path
+    authority: Authority, ask: Ask, tmp_path: pathlib.Path
 ) -> None:
     """The common name is the user, each organization a group; without one: nobody."""
-    assert ask(ours.issue(tmp_path, "alice", "ops", "dev")) == "alice of ops,dev"
-    assert ask(ours.issue(tmp_path, "bob")) == "bob of "
-    assert ask(ours.issue(tmp_path, "", "ops")) == "nobody"
+    assert ask(authority.issue(tmp_path, "alice", "ops", "dev")) == "alice of ops,dev"
+    assert ask(authority.issue(tmp_path, "bob")) == "bob of "
+    assert ask(authority.issue(tmp_path, "", "ops")) == "nobody"
     assert ask() == "nobody"
 
 
-@pytest.mark.usefixtures("ours")
+@pytest.mark.usefixtures("authority")
 def test_a_certificate_of_somebody_else_is_refused(
     ask: Ask, tmp_path: pathlib.Path
 ) -> None:
@@ -140,10 +140,10 @@ def test_a_certificate_of_somebody_else_is_refused(
 
 
 def test_new_authorities_replace_the_old_ones(
-    ours: Authority, ask: Ask, authorities: pathlib.Path, tmp_path: pathlib.Path
+    authority: Authority, ask: Ask, authorities: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """The file is read again; what only the old one signed counts no more."""
-    old = ours.issue(tmp_path, "alice")
+    old = authority.issue(tmp_path, "alice")
     assert ask(old) == "alice of "
     authorities.write_text("nonsense")
     assert ask(old) == "alice of ", "a broken file leaves the former in place"

@@ -34,14 +34,14 @@ def test_slots_names_and_ends() -> None:
 
 def test_a_stop_cancels_and_waits() -> None:
     pool = jobs.Jobs(1, lambda name: None)
-    seen = threading.Event()
+    begun = threading.Event()
 
     def until_canceled(cancel: threading.Event) -> None:
-        seen.set()
+        begun.set()
         cancel.wait(10)
 
     pool.start("a", until_canceled)
-    assert seen.wait(10)
+    assert begun.wait(10)
     assert pool.stop(10) == ()
     assert not pool.start("b", until_canceled), "nothing is started after a stop"
 

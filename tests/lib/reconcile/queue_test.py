@@ -287,7 +287,7 @@ class Crowd:
         self.queue = queues.Queue()
         self.stop = threading.Event()
         self.shared: list[str] = []
-        self.seen: collections.Counter[tuple[str, str]] = collections.Counter()
+        self.taken: collections.Counter[tuple[str, str]] = collections.Counter()
         self._lock = threading.Lock()
         self._working: set[str] = set()
 
@@ -305,7 +305,7 @@ class Crowd:
         with self._lock:
             self.shared += [claim.key] if claim.key in self._working else []
             self._working.add(claim.key)
-            self.seen.update((claim.key, topic) for topic in claim.topics)
+            self.taken.update((claim.key, topic) for topic in claim.topics)
         time.sleep(0)
         with self._lock:
             self._working.discard(claim.key)
@@ -322,13 +322,13 @@ def test_many_threads_lose_nothing_and_never_share_a_key(
     for thread in takers + adders:
         thread.start()
     try:
-        eventually(lambda: len(crowd.seen) == 8 * 150)
+        eventually(lambda: len(crowd.taken) == 8 * 150)
     finally:
         crowd.stop.set()
         for thread in takers + adders:
             thread.join()
     assert crowd.shared == []
-    assert set(crowd.seen.values()) == {1}, "a topic added once is delivered once"
+    assert set(crowd.taken.values()) == {1}, "a topic added once is delivered once"
 
 
 KEYS = st.sampled_from("abc")

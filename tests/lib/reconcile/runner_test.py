@@ -208,15 +208,15 @@ def test_decide_is_given_the_time_of_its_clock(
     run: Run, keys: queue.Queue, eventually: Eventually
 ) -> None:
     then = datetime.datetime(2031, 1, 2, tzinfo=datetime.UTC)
-    seen: list[datetime.datetime] = []
+    times: list[datetime.datetime] = []
 
     def note(key: str, now: datetime.datetime) -> Outcome[Greet]:
-        seen.append(now)
+        times.append(now)
         return one_action(key, now)
 
     keys.add("a", "t")
     run(FlowStub(note), clocks=runner.Clocks(now=lambda: then))
-    eventually(lambda: seen == [then])
+    eventually(lambda: times == [then])
 
 
 def test_an_expected_error_is_logged_once_as_a_warning_and_retried(
@@ -384,13 +384,13 @@ class ReadingStub:
     def needs_read(self, snapshot: str) -> bool:
         return snapshot.startswith("r")
 
-    def read(self, seen: Mapping[str, str]) -> Mapping[str, str]:
-        self.batches.append(tuple(sorted(seen)))
+    def read(self, snapshots: Mapping[str, str]) -> Mapping[str, str]:
+        self.batches.append(tuple(sorted(snapshots)))
         assert self.go_on.wait(10)
         if self.error is not None:
             error, self.error = self.error, None
             raise error
-        return {key: f"{one}, read" for key, one in seen.items()}
+        return {key: f"{snapshot}, read" for key, snapshot in snapshots.items()}
 
 
 def test_who_has_more_to_be_read_keeps_nobody_else_and_shares_the_next_read(
@@ -410,17 +410,17 @@ def test_who_has_more_to_be_read_keeps_nobody_else_and_shares_the_next_read(
     reading.go_on.set()
     eventually(lambda: len(flow.done) == 5)
     assert reading.batches == [("r1",), ("r2", "r3")]
-    assert {one.key for one in flow.done[2:]} == {f"r{n}, read" for n in (1, 2, 3)}
+    assert {greet.key for greet in flow.done[2:]} == {f"r{n}, read" for n in (1, 2, 3)}
 
 
 class ReadingOfMany(ReadingStub):
     """Hangs while it reads many keys; reads of few end immediately."""
 
-    def read(self, seen: Mapping[str, str]) -> Mapping[str, str]:
-        if len(seen) <= runner.MANY:
-            self.batches.append(tuple(sorted(seen)))
-            return {key: f"{one}, read" for key, one in seen.items()}
-        return super().read(seen)
+    def read(self, snapshots: Mapping[str, str]) -> Mapping[str, str]:
+        if len(snapshots) <= runner.MANY:
+            self.batches.append(tuple(sorted(snapshots)))
+            return {key: f"{snapshot}, read" for key, snapshot in snapshots.items()}
+        return super().read(snapshots)
 
 
 def test_a_read_of_many_keys_does_not_delay_a_new_one(
@@ -802,8 +802,8 @@ def test_an_unexpected_error_in_the_reading_lane_ends_the_loop(
             del snapshot
             return True
 
-        def read(self, seen: Mapping[str, str]) -> Mapping[str, str]:
-            del seen
+        def read(self, snapshots: Mapping[str, str]) -> Mapping[str, str]:
+            del snapshots
             return {}
 
     keys.add("a", "t")

@@ -16,7 +16,7 @@ class TooLate(Exception):
 
 
 class Refused(Exception):
-    """The wish cannot be fulfilled."""
+    """The request cannot be fulfilled."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Fill:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Announce(ReportAction):
-    """Say that the tank cannot be filled."""
+    """Report that the tank cannot be filled."""
 
 
 Action = Fill | Announce
@@ -39,7 +39,7 @@ class Tank(waiting.WaitingFlow[int, Action]):
     A snapshot is the level in litres.
     """
 
-    wanted: int
+    desired: int
     room: int = 10
     deadline: float = 60.0
     level: int = 0
@@ -60,9 +60,9 @@ class Tank(waiting.WaitingFlow[int, Action]):
 
     def decide(self, snapshot: int, now: datetime.datetime) -> Outcome[Action]:
         del now
-        if self.wanted > self.room:
+        if self.desired > self.room:
             return Outcome(failure=Refused("no room"), events=(Announce(),))
-        if snapshot >= self.wanted:
+        if snapshot >= self.desired:
             return Outcome()
         return Outcome((Fill(),), requeue_after_s=2.0)
 
@@ -113,14 +113,14 @@ def counts(registry: prometheus_client.CollectorRegistry) -> dict[str, float]:
     return {name: value for name, value in values.items() if value}
 
 
-def test_it_goes_on_until_the_wish_is_fulfilled(
+def test_it_goes_on_until_the_request_is_fulfilled(
     settle: Settle, registry: prometheus_client.CollectorRegistry, log: Log
 ) -> None:
-    tank = Tank(wanted=3)
+    tank = Tank(desired=3)
     settle(tank)
     assert tank.level == 3
     assert tank.reads == [0.0, 2.0, 4.0, 6.0]
-    assert [(one["event"], one["key"], one["action"]) for one in log] == [
+    assert [(entry["event"], entry["key"], entry["action"]) for entry in log] == [
         ("action completed", "tank 1", "Fill")
     ] * 3
     assert counts(registry) == {"success": 1, "requeue": 3}
@@ -131,18 +131,18 @@ def test_an_error_with_a_time_is_tried_again_and_any_other_ends_the_waiting(
     settle: Settle, registry: prometheus_client.CollectorRegistry, log: Log
 ) -> None:
     busy, broken = failure.Postponed("busy", 5.0), RuntimeError("broken")
-    tank = Tank(wanted=3, failures=[busy])
+    tank = Tank(desired=3, failures=[busy])
     settle(tank)
     assert tank.reads == [0.0, 5.0, 7.0, 9.0, 11.0]
     assert tank.level == 3
-    (entry,) = (one for one in log if one["event"] == "reconcile failed")
+    (entry,) = (entry for entry in log if entry["event"] == "reconcile failed")
     assert (entry["log_level"], entry["error"], entry["next_try_s"]) == (
         "debug",
         "busy",
         5.0,
     )
     with pytest.raises(RuntimeError, match="broken"):
-        settle(Tank(wanted=3, failures=[broken]))
+        settle(Tank(desired=3, failures=[broken]))
     assert counts(registry) == {
         "success": 1,
         "requeue": 3,
@@ -158,7 +158,7 @@ def test_an_error_with_a_time_is_tried_again_and_any_other_ends_the_waiting(
 def test_the_failure_that_was_decided_reaches_the_caller_after_its_events(
     settle: Settle, registry: prometheus_client.CollectorRegistry
 ) -> None:
-    tank = Tank(wanted=11)
+    tank = Tank(desired=11)
     with pytest.raises(Refused, match="no room"):
         settle(tank)
     assert tank.announced == 1
@@ -168,7 +168,7 @@ def test_the_failure_that_was_decided_reaches_the_caller_after_its_events(
 def test_the_deadline_ends_the_waiting(
     settle: Settle, registry: prometheus_client.CollectorRegistry
 ) -> None:
-    tank = Tank(wanted=10, deadline=5.0)
+    tank = Tank(desired=10, deadline=5.0)
     with pytest.raises(TooLate):
         settle(tank)
     assert tank.level == 3
@@ -178,13 +178,13 @@ def test_the_deadline_ends_the_waiting(
 def test_a_dry_run_logs_what_it_does_not_do_and_says_so(
     settle: Settle, registry: prometheus_client.CollectorRegistry, log: Log
 ) -> None:
-    """A wish that holds already is fulfilled all the same."""
-    tank = Tank(wanted=3)
+    """A request that holds already succeeds all the same."""
+    tank = Tank(desired=3)
     with pytest.raises(waiting.Skipped, match="not carried out: Fill"):
         settle(tank, dry_run=True)
     assert tank.level == 0
-    assert [(one["event"], one["controller"], one["key"]) for one in log] == [
+    assert [(entry["event"], entry["controller"], entry["key"]) for entry in log] == [
         ("action skipped (dry run)", "tanks", "tank 1")
     ]
-    settle(Tank(wanted=3, level=3), dry_run=True)
+    settle(Tank(desired=3, level=3), dry_run=True)
     assert counts(registry) == {"failure": 1, "success": 1}
