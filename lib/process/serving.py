@@ -48,10 +48,15 @@ def listen(address: str, port: int) -> socket.socket | None:
         )
     except (OSError, OverflowError) as error:
         where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        expected = f"an address of this host with a free port ({str(why).lower()})"
+        expected = f"an address of this host with a free port ({_cause(error)})"
         problem = config.FieldProblem("serving address", where, expected)
         raise config.ConfigError([problem]) from error
+
+
+def _cause(error: OSError | OverflowError) -> str:
+    """Return the system's reason; `socket.create_server` appends the address to it."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return (reason or str(error)).partition(" (while ")[0].lower()
 
 
 def check_address(address: str, port: int) -> None:

@@ -418,8 +418,28 @@ def test_port_0_means_off() -> None:
 def test_a_taken_port_is_a_config_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(config.ConfigError, match=f"127.0.0.1:{port}.*free port"):
+        with pytest.raises(config.ConfigError) as caught:
             serving.listen("127.0.0.1", port)
+    assert str(caught.value) == (
+        f'serving address: invalid value "127.0.0.1:{port}": must be an address of this'
+        " host with a free port (address already in use)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "cause"),
+    [
+        ("192.0.2.1", 1, "cannot assign requested address"),
+        ("127.0.0.1", 99999, "bind(): port must be 0-65535."),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_a_config_error(
+    address: str, port: int, cause: str
+) -> None:
+    """The address is of TEST-NET-1. Source: RFC 5737."""
+    with pytest.raises(config.ConfigError) as caught:
+        serving.listen(address, port)
+    assert str(caught.value).endswith(f" with a free port ({cause})")
 
 
 @pytest.mark.parametrize(
