@@ -7,7 +7,7 @@ import prometheus_client
 from prometheus_client import exposition
 
 COMMIT = "MOORING_COMMIT"
-"""Environment variable with the commit, which the build of an image sets."""
+"""Environment variable with the commit, set in images."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

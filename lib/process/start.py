@@ -38,10 +38,10 @@ def log_start(build: metrics.Build, settings: StartSettings) -> None:
     )
     log = logs.get(__name__)
     election = {"lease": settings.lease, "identity": settings.identity}
-    log.info(
+    start_log = log.bind(commit=build.revision) if build.revision else log
+    start_log.info(
         "starting",
         version=build.version,
-        commit=build.revision or "unknown",
         flags=settings.values.changed(),
         **(election if settings.lease else {}),
     )

@@ -138,9 +138,11 @@ def image(
         if root is None:
             raise errors.LabError("there is no checkout here with a folder images")
         sources = _sources(components)
+        # A file of --components may be of another commit.
+        commit = images.commit_of(root) if sources.checkout else ""
         pexes.bring(where, sources.checkout, sources.folder, shown, (name,))
-        pex = pexes.path(where, name)
-        archive = images.build(where, root, name, pex, output or root / "dist", shown)
+        source = images.ImageSource(root, pexes.path(where, name), commit)
+        archive = images.build(where, source, name, output or root / "dist", shown)
     click.echo(f"{archive.file}: {archive.reference}, {archive.size / 1e6:.0f} MB")
 
 

@@ -32,6 +32,7 @@ from tests.harness.osdpl.stage import OperatorStage
 
 MIB = 1024 * 1024
 USER = 64535
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 DEVICES = ("null", "zero", "random", "urandom")
 """Source: OCI Runtime Specification 1.2, config-linux, default devices."""
 CHARTS = "/charts"
@@ -110,9 +111,8 @@ def container(
         pytest.skip("mounts need root: the image is built and not started")
     folder = tmp_path_factory.mktemp("image")
     pex = pexes.beside(pexes.OSDPL)
-    built = images.build(
-        where, pathlib.Path(), "osdpl-controller", pex, folder, testing.shown()
-    )
+    source = images.ImageSource(pathlib.Path(), pex, COMMIT)
+    built = images.build(where, source, "osdpl-controller", folder, testing.shown())
     with tarfile.open(built.file) as archive:
         archive.extractall(folder / "oci", filter="data")
     blobs = folder / "oci"
@@ -139,6 +139,7 @@ def test_it_is_described_as_it_is_run(container: Container) -> None:
     print(f"{container.size / MIB:.0f} MiB, {container.config}")
     user, _, group = str(container.config["User"]).partition(":")
     assert user == group == str(USER)
+    assert container.config["Labels"] == {images.REVISION: COMMIT}
     assert (container.root / container.program.lstrip("/")).exists()
     assert container.size < 400 * MIB
 
@@ -245,6 +246,7 @@ def test_it_installs_from_its_chart_folder(site: OperatorStage) -> None:
     document["spec"]["common"] = {"openstack": group, "infra": group}
     site.apply(document)
     site.wait_deployed({"openstack-memcached", "etcd"}, INSTALL_S)
+    assert COMMIT in site.log()
     bundle = site.get(deployment.BUNDLES, "openstack-memcached") or {}
     print(bundle["spec"])
     assert [row["url"] for row in bundle["spec"]["repositories"]] == [CHARTS]

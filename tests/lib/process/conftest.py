@@ -1,6 +1,7 @@
 """A key pair, and what is logged."""
 
 import datetime
+import logging
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -18,6 +19,19 @@ def make_pair() -> Callable[[], certificates.CertificatePair]:
         return certificates.self_signed(["localhost", "127.0.0.1"], now)
 
     return make
+
+
+@pytest.fixture()
+def restored_logging() -> Iterator[None]:
+    """Restore what `logs.configure` changes."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    logging.captureWarnings(False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
 
 
 @pytest.fixture()

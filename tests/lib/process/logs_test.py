@@ -6,7 +6,7 @@ import logging
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import pytest
@@ -18,10 +18,9 @@ Configure = Callable[..., Callable[[], list[Mapping[str, object]]]]
 
 
 @pytest.fixture()
-def configure() -> Iterator[Configure]:
-    """Yield a function that sets logging up and returns a reader of its entries."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+def configure(restored_logging: None) -> Configure:
+    """Return a function that sets logging up and returns a reader of its entries."""
+    del restored_logging
 
     def set_up(
         verbosity: int = 0, format: str = logs.JSON
@@ -30,12 +29,7 @@ def configure() -> Iterator[Configure]:
         logs.configure(logs.LogSettings("a-daemon", verbosity, format, out))
         return lambda: [json.loads(line) for line in out.getvalue().splitlines()]
 
-    yield set_up
-    logging.captureWarnings(False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
+    return set_up
 
 
 def test_an_entry_is_one_line_of_json_with_fixed_keys(configure: Configure) -> None:
