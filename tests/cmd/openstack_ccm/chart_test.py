@@ -30,7 +30,7 @@ TAINTS = [
     {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
     {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},
 ]
-"""With any of them on a Node, nobody else can take the first one away."""
+"""With any of them on a Node, only openstack-ccm can remove the first one."""
 
 
 def of_kind(name: str, kind: str) -> list[dict[str, Any]]:

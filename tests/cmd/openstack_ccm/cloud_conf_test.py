@@ -1,4 +1,4 @@
-"""What is wrong with cloud.conf is told in one line each."""
+"""Each problem of cloud.conf is one line."""
 
 import pathlib
 from collections.abc import Callable

@@ -153,7 +153,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         Plan((GATED,), results=Results(ingress=())),
         ["SetIngress", "ApplyStep"],
     ),
-    "a problem that was told": (
+    "a problem that was reported": (
         snapshot_of(reported=plans.TellProblems((ODD,))),
         Plan(problems=(ODD,), settled=True),
         ["Settle"],

@@ -39,7 +39,7 @@ IS_LONG = os.environ.get("MOORING_TIER") == "long"
 SCALE = 10 if IS_LONG else 1
 NODES, MEMBERS, SERVICES, PORTS = 500 * SCALE, 10, 200 * SCALE, 3
 LOOKS = 6
-"""Looks for drift in an hour."""
+"""Drift checks in an hour."""
 MOST_CALLS = SERVICES + 100
 MOST_AN_HOUR = min(SERVICES * PORTS, LOOKS * flow.CALLS_PER_CHECK) + 30 * LOOKS
 """2,000 Services: 1,980. Bound: 2,100."""
@@ -168,7 +168,7 @@ def test_restart_and_an_idle_hour() -> None:
     assert restart <= MOST_CALLS
     existing.on.cloud.clock.sleep(600)
     # What was read right after a change may be stale, so it is read once more.
-    spent(existing, "first look after the restart", lambda: compared(existing, whole))
+    spent(existing, "first check after the restart", lambda: compared(existing, whole))
     hour = 0
     turn = flow.CALLS_PER_CHECK // PORTS
     for look in range(LOOKS):

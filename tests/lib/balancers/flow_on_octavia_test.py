@@ -148,7 +148,7 @@ def test_a_service_gets_its_load_balancer_and_leaves_nothing(
 def test_one_in_error_is_made_again_with_pauses_in_between(
     make_scene: MakeScene,
 ) -> None:
-    """Three failures, then it works; nobody else notices."""
+    """Three failures, then it works; other Services are not affected."""
     scene = make_scene()
     scene.cloud.octavia.builds_fail = 3
     scene.ground.service("web", 80)
@@ -315,7 +315,7 @@ def test_who_is_deleted_before_it_is_known_what_was_made_leaves_nothing(
 def test_what_was_made_when_nobody_looked_any_more_goes_soon(
     make_scene: MakeScene,
 ) -> None:
-    """A second one was made meanwhile; the look for drift is far away."""
+    """A second one was created in between; the next drift check is far away."""
     scene = make_scene()
     octavia = scene.cloud.octavia
     lost = scene.lose_creation()
@@ -426,7 +426,7 @@ def test_a_conflict_that_lasts_is_reported(make_scene: MakeScene, name: str) -> 
 
 
 def test_a_conflict_that_ends_soon_is_not_reported(make_scene: MakeScene) -> None:
-    """Somebody else changes the load balancer at this moment."""
+    """Another client changes the load balancer at this moment."""
     scene = make_scene()
     until = scene.ground.now_s + 60
     scene.cloud.fault = lambda call: (
@@ -508,7 +508,7 @@ def test_what_provider_ovn_lacks_is_said_once(
     is_served: bool,
     right: dict[str, str | None],
 ) -> None:
-    """What can be left out is; the rest waits for a change."""
+    """Optional parts are omitted; the rest waits for a change."""
     config = settings.LoadBalancer(lb_provider="ovn", lb_method="SOURCE_IP_PORT")
     scene = make_scene(config=config)
     ground = scene.ground
@@ -530,7 +530,7 @@ def test_what_provider_ovn_lacks_is_said_once(
 def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
     make_scene: MakeScene,
 ) -> None:
-    """Three leave one load balancer for another, one of its own for that, at once."""
+    """In parallel: three from one load balancer to another, and one from its own."""
     scene = make_scene(config=settings.LoadBalancer(max_shared_lb=9))
     ground, octavia = scene.ground, scene.cloud.octavia
     for name in ("first", "second", "mover"):
@@ -568,7 +568,7 @@ def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
 
 
 def test_the_plan_of_a_service_that_is_gone_bars_nobody(make_scene: MakeScene) -> None:
-    """Somebody takes its finalizer while a write for it is under way."""
+    """Another client removes its finalizer during a write for it."""
     scene = make_scene()
     ground = scene.ground
     scene.calls(lambda: ground.service("web", 80))
@@ -597,7 +597,7 @@ def test_the_plan_of_a_service_that_is_gone_bars_nobody(make_scene: MakeScene) -
 def test_who_shares_is_served_once_the_owner_has_its_address(
     make_scene: MakeScene,
 ) -> None:
-    """It does not wait for the next look for drift; until then it is asked seldom."""
+    """It does not wait for the next drift check; until then it is rarely read."""
     scene = make_scene()
     ground = scene.ground
     scene.calls(lambda: ground.service("web", 80, annotations={keys.INTERNAL: "true"}))
@@ -656,7 +656,7 @@ def test_one_that_takes_long_to_go_is_asked_for_nothing_but_its_status(
 def test_a_group_that_others_use_is_said_while_the_service_waits_for_it(
     make_scene: MakeScene,
 ) -> None:
-    """Somebody has put it on a port that we can't see."""
+    """Another client has assigned it to a port that we cannot see."""
     scene = make_scene()
     managed = dataclasses.replace(scene.config, manage_security_groups=True)
     scene.config = managed
@@ -688,7 +688,7 @@ def test_a_group_that_others_use_is_said_while_the_service_waits_for_it(
 def test_one_that_fails_to_go_is_tried_again_less_and_less_often(
     make_scene: MakeScene, moves: bool
 ) -> None:
-    """Octavia ends deletions in ERROR; it is said once, and it goes in the end.
+    """Octavia ends deletions in ERROR; reported once, and deleted in the end.
 
     moves: the Service has gone to another load balancer, and leaves its own.
     """

@@ -122,7 +122,7 @@ def test_nodes_that_can_not_be_given_are_told_in_the_words_of_the_reference(
 def test_what_may_have_been_made_is_waited_for(
     ground: Any, make_process: Any, named_s: float | None, was_rejected: bool
 ) -> None:
-    """Without an answer it may be carried out yet, whatever a proxy says of a retry."""
+    """The request may still complete, whatever retry time a proxy names."""
     ground.service("web", 80)
     lost = errors.Unavailable(
         "no answer",
@@ -144,7 +144,7 @@ def test_what_may_have_been_made_is_waited_for(
 def test_reads_do_not_grow_with_the_services(
     ground: Any, make_process: Any, number: int
 ) -> None:
-    """Created at once they share every look and every gate."""
+    """Created in parallel they share every read and every gate."""
     for n in range(number):
         ground.service(f"web-{n}", 80)
     make_process(ground).settle()
@@ -349,7 +349,7 @@ def test_what_a_user_does_during_a_pass_is_not_taken_for_done(
 
 
 def unreadable(ground: Any, name: str) -> None:
-    """Change a Service in the API so that nobody foresaw it."""
+    """Change a Service in the API in a way that no test case has."""
     changed = ground.get(name)
     changed["spec"]["ports"][0]["protocol"] = "QUIC"
     ground.api.put(resources.SERVICES, changed)

@@ -1,4 +1,4 @@
-"""The flow converges on the fakes, from any state and through death at every call."""
+"""The flow converges on the fakes, from any state and with a crash at every call."""
 
 import collections
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def second(ground: Any) -> None:
 
 
 def live(ground: Any, make_process: Callable[[Any], Any], death: Any) -> None:
-    """Run processes, each until it dies, until one settles."""
+    """Run processes, each until it crashes, until one settles."""
     for _ in range(LIVES_MAX):
         try:
             make_process(ground).settle()
@@ -119,7 +119,7 @@ def deaths(story: Callable[..., Any]) -> Iterator[tuple[int, Any]]:
 def test_death_at_every_call_ends_the_same(
     undisturbed: Any, story: Callable[..., Any]
 ) -> None:
-    """Prints what was being done when death came, and how often; each must appear."""
+    """Prints the action at each crash, and how often; each must appear."""
     desired = undisturbed.state()
     table = collections.Counter[str]()
     for at, ground in deaths(story):

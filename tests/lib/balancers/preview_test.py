@@ -38,7 +38,7 @@ def row(snapshot: Snapshot, plan: Plan) -> preview.Row:
 SERVICE = preview.SERVICE
 ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
     "all is well": (SEEN, Plan(settled=True), State.IN_SYNC, []),
-    "well, with something odd": (
+    "in sync, with a warning": (
         SEEN,
         Plan(settled=True, problems=(ODD,)),
         State.IN_SYNC,
@@ -75,7 +75,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
         State.WOULD_DELETE,
         ["finalizer"],
     ),
-    "the cloud is at it": (SEEN, Plan(retry_after_s=2.0), State.PENDING, []),
+    "a change is in progress": (SEEN, Plan(retry_after_s=2.0), State.PENDING, []),
     "facts can't be parsed": (
         snapshot_of(target=None, problems=(BAD,), observed=None),
         Plan(),

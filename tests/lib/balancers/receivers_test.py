@@ -61,7 +61,7 @@ def node(
     ],
 )
 def test_who_receives_traffic(node: Node, receives: bool) -> None:
-    """As in the reference: readiness does not count, what can't be read excludes."""
+    """As in the reference: readiness is ignored, unreadable Nodes are excluded."""
     assert (receivers.of(node) is not None) is receives
 
 
@@ -99,7 +99,7 @@ def test_only_a_change_that_counts_is_told() -> None:
 
 
 def test_receivers_are_ordered_by_name() -> None:
-    """The same Nodes make the same wish, whatever order they came in."""
+    """The same Nodes have the same result in any order."""
     followed = receivers.Receivers(lambda: None)
     for name in ("c", "a", "b"):
         followed.follow(name, None, node(name))

@@ -1,4 +1,4 @@
-"""Who may read what is not open to everybody."""
+"""Authorization of paths that are not always allowed."""
 
 import contextlib
 import json
@@ -128,7 +128,7 @@ def test_a_certificate_names_the_user_and_his_groups(
 def test_two_users_of_one_name_are_told_apart_by_their_groups(
     judge: access.Access,
 ) -> None:
-    """The answer about the one is not believed of the other."""
+    """The answer about one user is not used for the other."""
     reader, other = Peer("someone", ("readers",)), Peer("someone")
     assert judge.authorize(asked({}, reader)) is Decision.ALLOW
     assert judge.authorize(asked({}, other)) is Decision.FORBIDDEN

@@ -43,7 +43,7 @@ class Server:
 
 
 class Part:
-    """A controller of machines: watches, and acts until it is told to stop."""
+    """A controller of machines: watches, and acts until the stop."""
 
     def __init__(self, name: str, log: Log, then: Callable[[], None]) -> None:
         self.name, self.log, self.then = name, log, then

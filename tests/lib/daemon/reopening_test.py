@@ -161,7 +161,7 @@ def test_load_balancers_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) ->
 def test_load_balancers_can_be_switched_only_by_a_restart(
     tmp_path: pathlib.Path,
 ) -> None:
-    """The old cloud stays in use, and the log says why, once."""
+    """The old cloud stays in use, and the reason is logged once."""
     file = tmp_path / "cloud.conf"
     file.write_text("on")
 

@@ -25,7 +25,7 @@ def test_a_kubeconfig_that_is_none_is_named(tmp_path: pathlib.Path) -> None:
 
 
 def test_calls_are_counted(tmp_path: pathlib.Path) -> None:
-    """Also one that nobody answers."""
+    """Also a call without an answer."""
     registry = prometheus_client.CollectorRegistry()
     reach = starting.Reach(master="http://127.0.0.1:9")
     api = starting.connect(BUILD, reach, {}, registry)

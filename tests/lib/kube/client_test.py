@@ -93,7 +93,7 @@ def test_what_has_no_time_left_is_not_sent(
 def test_a_request_that_fell_asleep_while_it_was_sent_is_none(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
-    """The head may be out already; without its body nobody can carry it out."""
+    """The head may be out already; without its body it cannot be carried out."""
     headers = {"Content-Type": "application/json"}
     url = f"{server.url}/api/v1/nodes"
     with urllib3.PoolManager() as pool:

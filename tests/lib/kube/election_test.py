@@ -498,7 +498,7 @@ def test_a_leader_goes_on_and_releases_when_told(
     clock: "shared.FakeClock",
     eventually: "shared.Eventually",
 ) -> None:
-    """It renews past renew_s; told to stop, it leaves the lease free."""
+    """It renews past renew_s, and releases the lease when it stops."""
     term = begin(quick("host_1", clock=clock))
     assert term.started.wait(PATIENCE_S)
     first_end = term.candidate.act_until()
@@ -519,7 +519,7 @@ def test_a_release_lets_the_next_one_in_at_once(
     begin: Begin,
     eventually: "shared.Eventually",
 ) -> None:
-    """A follower wakes up by its watch, long before it would look again."""
+    """A follower wakes up by its watch, long before its next read."""
     times = {"lease_s": 60.0, "renew_s": 40.0, "retry_s": 0.1}
     first = begin(quick("host_1", **times))
     assert first.started.wait(PATIENCE_S)
@@ -551,7 +551,7 @@ def test_a_dead_leader_is_followed_after_its_lease(
 def test_a_follower_that_may_not_watch_still_follows(
     server: "conftest.StandIn", quick: Stand, begin: Begin
 ) -> None:
-    """Where rights allow get and update only, it looks every retry_s."""
+    """Where permissions allow get and update only, it reads every retry_s."""
     first = begin(quick("host_1"))
     assert first.started.wait(PATIENCE_S)
     refusal = errors.Forbidden("no", operation="watch", status=403)
@@ -650,7 +650,7 @@ def test_a_deleted_lease_ends_the_term_before_another_leads(
 def test_a_release_waits_for_writes_in_flight(
     server: "conftest.StandIn", quick: Stand, begin: Begin
 ) -> None:
-    """While a write is on its way, nobody else is let in."""
+    """During a write, no other candidate becomes the leader."""
     term = begin(quick("host_1", lease_s=60, renew_s=40))
     assert term.started.wait(PATIENCE_S)
     with term.candidate.acting("slow write"):

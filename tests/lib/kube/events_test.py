@@ -157,7 +157,7 @@ def test_a_burst_is_sent_slowly_and_the_rest_waits(
 def test_a_full_queue_drops_and_never_blocks(
     recorder: events.Recorder, dropped: list[None]
 ) -> None:
-    """Nobody sends, and still recording returns; what is dropped is counted."""
+    """Without a sender recording still returns; dropped Events are counted."""
     for n in range(events.QUEUE_MAX + 3):
         recorder.emit(NODE, "Normal", "R", str(n))
     assert len(dropped) == 3

@@ -211,7 +211,7 @@ def test_faults_hit_the_call_they_are_meant_for(fake: api.FakeApi) -> None:
 
 
 def test_a_walk_can_die_around_each_call(fake: api.FakeApi) -> None:
-    """Hooks run before and after each call, and the log says which it was."""
+    """Hooks run before and after each call, and the log names it."""
 
     class Death(Exception):
         pass

@@ -1,4 +1,4 @@
-"""Our own last write is in what is read, or it is said that it is not."""
+"""A read contains our own last write, or reports that it does not."""
 
 import typing
 from collections.abc import Callable

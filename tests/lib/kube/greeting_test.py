@@ -1,4 +1,4 @@
-"""The first answer of an API server, whatever it is, tells the time."""
+"""The first answer of an API server, whatever it is, has the time."""
 
 import datetime
 import socket
@@ -64,7 +64,7 @@ def test_any_answer_will_do(
     answer = greeting.ask(load(server.url), 5.0)
     assert (answer.version, answer.at) == (version, at)
     (request,) = server.requests
-    assert "Authorization" not in request.headers, "asked before it is known who asks"
+    assert "Authorization" not in request.headers, "sent before authentication"
 
 
 def test_a_server_that_is_broken_or_away_is_an_error(

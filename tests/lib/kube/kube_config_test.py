@@ -83,7 +83,7 @@ def test_bad_files_are_named(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_missing_field_is_named(kubeconfig: WriteKubeconfig) -> None:
-    """The message says what was looked for."""
+    """The message names the field."""
     path = kubeconfig(URL)
     text = path.read_text()
     assert "current-context" in broken(path, text.replace("current-", "ancient-"))

@@ -51,5 +51,5 @@ def test_what_does_not_go_together_is_refused() -> None:
 
 @pytest.mark.parametrize("path", ["/readyz", "/api", "/apis/apps", "/"])
 def test_paths_of_no_resource_have_no_plural(path: str) -> None:
-    """Paths outside the resources are told apart, not guessed at."""
+    """Paths outside the resources are recognized, not guessed at."""
     assert resources.parse(path).plural == ""

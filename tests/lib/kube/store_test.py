@@ -343,7 +343,7 @@ def test_a_dropped_connection_is_resumed(
 def test_an_object_that_changes_is_never_away(
     fake: api.FakeApi, make: MakeStore
 ) -> None:
-    """Who reads while a change comes in must find the object, old or new."""
+    """A reader during a change must find the object, old or new."""
     fake.put(resources.NODES, node("n1"))
     nodes, _ = make(fake)
     nodes.relist()
@@ -520,7 +520,7 @@ class CutApi(api.FakeApi):
     [
         pytest.param(50.0, True, id="idle timeout of a proxy"),
         pytest.param(2.0, True, id="an impatient proxy"),
-        pytest.param(0.5, False, id="closed at once"),
+        pytest.param(0.5, False, id="closed immediately"),
         pytest.param(90.0, False, id="silence up to the read timeout"),
     ],
 )
@@ -531,7 +531,7 @@ def test_a_proxy_that_closes_idle_watches_costs_neither_pause_nor_list(
     running: "shared.Running",
     eventually: "shared.Eventually",
 ) -> None:
-    """Before its first bookmark a watch of a quiet kind is resumed at once."""
+    """Before its first bookmark a watch of a quiet kind is resumed immediately."""
     server = CutApi(open_s)
     nodes, _ = make(server, clock=server.clock)
     running(nodes.run)

@@ -1,4 +1,4 @@
-"""The C library is told, and not asked."""
+"""The limit is set in the C library."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Decoding from many threads at once."""
+"""Decoding in many threads in parallel."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ class Thing(msgspec.Struct, frozen=True):
 
 
 def test_many_threads_may_use_a_type_for_the_first_time() -> None:
-    """In a process of its own: without care it dies of a segmentation fault."""
+    """In a separate process: without the lock it ends in a segmentation fault."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", CROWD],

@@ -86,7 +86,7 @@ def test_a_file_that_appears_later_is_a_change(tmp_path: pathlib.Path) -> None:
 
 
 def test_why_a_file_can_not_be_read(tmp_path: pathlib.Path) -> None:
-    """A folder, a missing file and a file are told apart, in the system's words."""
+    """A folder and a missing file have different reasons, in the system's words."""
     file = tmp_path / "file"
     file.touch()
     os.mkfifo(tmp_path / "pipe")

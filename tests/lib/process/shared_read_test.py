@@ -22,7 +22,7 @@ class Clock:
 
 @dataclasses.dataclass
 class Source:
-    """A source whose reads block until told to end, and count how many run."""
+    """A source whose reads block until `end`, and count how many run."""
 
     began: queue.Queue[int] = dataclasses.field(default_factory=queue.Queue)
     ends: queue.Queue[Exception | None] = dataclasses.field(default_factory=queue.Queue)
@@ -127,7 +127,7 @@ def test_callers_that_come_too_late_share_the_next_read(source: Source) -> None:
 
 
 def test_an_error_goes_to_all_who_waited_and_is_not_kept(source: Source) -> None:
-    """The next caller reads anew, even with an older demand."""
+    """The next caller reads again, even with an older demand."""
     shared = shared_read.SharedRead(source.read, Clock())
     callers = [Caller(shared.get, 100.0)]
     source.began.get(timeout=PATIENCE_S)

@@ -13,7 +13,7 @@ def ask(
 
 
 def test_each_check_is_counted_by_probe_and_status() -> None:
-    """The gauge tells the last answer, the counter all; other metrics stay away."""
+    """The gauge has the last answer, the counter all; no other metrics are shown."""
     counted = slis.Slis()
     checks = probes.Probes(counted.observe)
     why_not: list[str | None] = ["not yet", None]

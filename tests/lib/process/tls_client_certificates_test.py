@@ -1,4 +1,4 @@
-"""Clients may say by certificate who they are: real TLS, on loopback."""
+"""Clients authenticate by certificate: real TLS, on loopback."""
 
 import contextlib
 import datetime
@@ -121,7 +121,7 @@ def authority(authorities: pathlib.Path) -> Authority:
 def test_a_client_is_who_its_certificate_says(
     authority: Authority, ask: Ask, tmp_path: pathlib.Path
 ) -> None:
-    """The common name is the user, each organization a group; without one: nobody."""
+    """The common name is the user, each organization a group; else no user."""
     assert ask(authority.issue(tmp_path, "alice", "ops", "dev")) == "alice of ops,dev"
     assert ask(authority.issue(tmp_path, "bob")) == "bob of "
     assert ask(authority.issue(tmp_path, "", "ops")) == "nobody"
@@ -132,7 +132,7 @@ def test_a_client_is_who_its_certificate_says(
 def test_a_certificate_of_somebody_else_is_refused(
     ask: Ask, tmp_path: pathlib.Path
 ) -> None:
-    """Nobody gets in under a name that a stranger has signed."""
+    """A certificate of an unknown authority is rejected, whatever its name."""
     stranger = Authority("ours").issue(tmp_path, "alice", "system:masters")
     with pytest.raises(OSError, match=CUT):
         ask(stranger)

@@ -52,7 +52,7 @@ def test_a_loop_that_does_not_end_is_named() -> None:
 
 
 def test_a_loop_may_begin_while_the_others_end() -> None:
-    """As when a process is told to stop just when it becomes the leader."""
+    """As when a process is stopped just when it becomes the leader."""
     stop = threading.Event()
     group = loops.Loops(stop)
 

@@ -1,4 +1,4 @@
-"""Periodic passes, on a clock that only moves when somebody waits or works."""
+"""Periodic passes, on a clock that only moves during waits and work."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol

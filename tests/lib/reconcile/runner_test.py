@@ -580,7 +580,7 @@ def test_the_actions_before_a_decided_failure_are_carried_out(
 def test_a_dry_run_ignores_a_requeue_after_an_action_that_was_left_out(
     run: Run, keys: queue.Queue, eventually: Eventually, count: Count
 ) -> None:
-    """Nothing has changed, so that it would be read and logged again and again."""
+    """Nothing has changed, so that it would be read and logged repeatedly."""
     flow = FlowStub(lambda key, now: Outcome((Greet(key),), 0.0))
     keys.add("a", "t")
     run(flow, runner.RunnerSettings(dry_run=True))
@@ -744,7 +744,7 @@ def test_an_act_that_does_not_end_is_left_behind_without_its_next_action(
 def test_context_is_bound_while_a_pass_runs(
     run: Run, keys: queue.Queue, eventually: Eventually, log: Log
 ) -> None:
-    """A lower layer's entry names controller and key without being told."""
+    """A lower layer's entry names controller and key without arguments."""
     flow = FlowStub(act_=lambda action: structlog.get_logger().info("deep down"))
     keys.add("a", "t")
     run(flow)
@@ -795,7 +795,7 @@ def test_a_scheduled_try_replaces_the_backoff_and_does_not_increase_it(
 def test_an_unexpected_error_in_the_reading_lane_ends_the_loop(
     reconcile_metrics: metrics.ReconcileMetrics, keys: queue.Queue
 ) -> None:
-    """Its keys would stay claimed for ever while the loop looks well."""
+    """Its keys would stay claimed for ever while the loop seems healthy."""
 
     class Partial:
         def needs_read(self, snapshot: str) -> bool:
