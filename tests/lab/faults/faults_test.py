@@ -49,7 +49,7 @@ FLAGS = (
 )
 TIMEOUT_S = 7  # of one cloud call: request-timeout in cloud.conf
 WINDOW_S = 20.0
-"""Longer than the 15 s between the two looks after which a Node would be deleted."""
+"""Longer than the 15 s between the two reads after which a Node would be deleted."""
 FROZEN_S = 120.0
 WITHIN_S = 150.0
 """An open circuit probes once a minute; a slow machine may take its time after that."""
@@ -303,7 +303,7 @@ class Fault:
     """One row of the table.
 
     inflict: the fault lasts as long as its block. metric: name and labels of one that
-    grows. event: what the newborn Node's owner is told; empty when nothing fails.
+    grows. event: reason of the newborn Node's Event; empty when nothing fails.
     calls_max: of the cloud by one daemon, in a minute of the fault; a shorter fault
     counts as a minute, since its first calls are the densest. during: what happens once
     the newborn is there. is_named_only: it has no provider id.
@@ -332,7 +332,7 @@ class Trial:
         self.row = ""
 
     def befall(self) -> None:
-        """Have a Node born in the fault, and see that its owner is told."""
+        """Create a Node in the fault, and check that an Event reports it."""
         daemon, fault = self.daemon, self.fault
         daemon.register(NEWBORN, is_named_only=fault.is_named_only)
         fault.during(daemon)
@@ -418,7 +418,7 @@ def answering(
 def expired(each: Sequence[Daemon]) -> Iterator[None]:
     """Expire the password in Keystone; in the end there is a new one.
 
-    Services believe a token for minutes, so the proxies refuse those of now.
+    Services cache a token for minutes, so the proxies refuse the current ones.
     """
     (daemon,) = each
     proxies = [daemon.region.proxies[service] for service in CLOUD]
@@ -587,8 +587,8 @@ def test_no_fault_loses_a_node(story: Mapping[str, list[str]]) -> None:
 def used(lab: Lab) -> Mapping[ccm.Right, set[int]]:
     """Return what the daemons asked for, with the answers' codes, by the audit log.
 
-    An API server that has just started refuses everybody: it does not know the roles
-    yet. Those answers are left out.
+    An API server that has just started refuses every user: it does not know the roles
+    yet. Those answers are ignored.
     """
     codes: dict[ccm.Right, set[int]] = {}
     for row in audit.rows(lab.apart, ccm.ACCOUNT):

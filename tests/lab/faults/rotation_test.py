@@ -67,10 +67,10 @@ def test_a_rotated_password_works_within_ten_seconds(
     robot: tuple[accounts.Account, SetPassword],
     tmp_path: pathlib.Path,
 ) -> None:
-    """The file is replaced as a Secret volume does it; nothing is started anew.
+    """The file is replaced as a Secret volume does it; nothing is restarted.
 
-    Services believe a token for minutes after its password has changed; so it is a
-    newcomer that shows that the old password is dead.
+    Services accept a token for minutes after its password has changed; so a new
+    client shows that the old password is invalid.
     """
     account, set_password = robot
     for word in ("one", "two-long-secret"):

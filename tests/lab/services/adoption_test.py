@@ -234,7 +234,7 @@ class Teller:
         return services.balancer_id(self.daemons.services.all()[name]) != ""
 
     def is_claimed(self, kinds: Sequence[Kind]) -> bool:
-        """Report whether all say which load balancer is their own; guests have none."""
+        """Report whether all name their own load balancer; guests have none."""
         guests = {kind.name for kind in kinds if kind.on}
         return all(
             keys.OWNED_ID in service["metadata"]["annotations"]
@@ -256,7 +256,7 @@ class Teller:
 
 
 def add_key_manager(admin: openstack.connection.Connection) -> None:
-    """Add a key manager that nobody serves to the catalogue.
+    """Add a key manager that does not exist to the catalogue.
 
     The reference makes no listener with TLS where the catalogue has none, though it
     never asks it when its store is an external one.
@@ -378,7 +378,7 @@ def is_ours_to_add(change: Change) -> bool:
     """Report whether a change is what adoption may do, and why.
 
     The reference gives members no port to be asked at where it makes them one by one,
-    so that with the policy Local all of them fail; that is put right.
+    so that with the policy Local all of them fail; that is corrected.
     """
     if change.field == "tags":
         return change.is_addition
@@ -458,7 +458,9 @@ def test_what_was_adopted_leaves_nothing_when_its_service_goes(
     assert [change.kind for change in left] == [balancers.ADDRESSES] * len(kept)
 
 
-ADDED = {keys.OWNED_ID: "by it a lost load balancer is told from one that never was"}
+ADDED = {
+    keys.OWNED_ID: "it distinguishes a lost load balancer from one that never existed"
+}
 """Annotations of ours that the reference has none like, and why."""
 
 

@@ -1,7 +1,7 @@
 """What openstack-ccm, the PEX, asks of the lab's real Octavia and Neutron, in calls.
 
-All calls are counted at an entrance to the cloud: polls, logins and the look for API
-versions included. The reference's figures were counted in the same way.
+All calls are counted at an entrance to the cloud, with polls, authentication and
+discovery of API versions. The reference's figures were counted in the same way.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ class Row:
 CREATE = Row(f"create: {PORTS} ports, monitors, {NODES} Nodes", MOST_CREATE, "82-90")
 NO_CHANGE = Row("a change that changes nothing", 8, "64")
 RESTART = Row("restart with this one", 20, "110")
-DRIFT = Row("a look for drift at this one", 20, "-")
+DRIFT = Row("a drift check of this one", 20, "-")
 DELETE = Row("delete it", 12, "12-16")
 NODE = Row("one Node added, 2 ports", 14, "27")
 CREATE_MANY = Row(f"create {MANY} of 2 ports, {NODES} Nodes", MOST_CREATE_MANY, "242")
@@ -109,7 +109,7 @@ class Story:
             )
 
     def restart(self, *flags: str) -> None:
-        """End the daemon, start it, and wait until it has looked at the cloud."""
+        """Restart the daemon, and wait until it has read the cloud."""
         replica = self.room.replica(1, flags)
         counted = Counted(self.room.entrance)
         replica.start()
@@ -160,7 +160,7 @@ def one_large(story: Story) -> None:
     counted = Counted(story.room.entrance)
     story.count(
         DRIFT,
-        lambda: waiting.until("a look for drift", lambda: is_looked(counted), 60),
+        lambda: waiting.until("a drift check", lambda: is_looked(counted), 60),
     )
     counted = Counted(story.room.entrance)
     story.restart()

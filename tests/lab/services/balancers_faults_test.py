@@ -1,4 +1,4 @@
-"""openstack-ccm, the PEX, when Octavia fails, and when a leader dies at a bad moment.
+"""openstack-ccm, the PEX, when Octavia fails, and when a leader crashes in between.
 
 It reaches the lab's real Octavia and Neutron through an entrance that can refuse and
 hold back calls.
@@ -23,9 +23,9 @@ WINDOW_S = 12.0
 CALLS_MAX = 12
 """In that time, of all services: a circuit opens soon, and is probed now and then."""
 LOST_S = balancing.TIMEOUT_S + 5
-"""A creation reaches Octavia so late that nobody waits for its answer any more."""
+"""A creation reaches Octavia after the time-out of its request."""
 HELD_S = 8.0
-"""A creation is on its way for so long after its sender has died: past the Lease."""
+"""A creation arrives this long after the crash of its sender: past the Lease."""
 WITHIN_S = 240.0
 SYNC_FAILED = "SyncLoadBalancerFailed"
 LEASE = (
@@ -45,7 +45,7 @@ def room(open_room: balancing.Open) -> Room:
 
 @contextlib.contextmanager
 def creation_held(room: Room, release: threading.Event) -> Iterator[threading.Event]:
-    """Keep the next creation from reaching Octavia until `release`; tell of it."""
+    """Keep the next creation from reaching Octavia until `release`; set the event."""
     arrived = threading.Event()
 
     def hold(service: str, method: str, path: str) -> None:
@@ -99,7 +99,7 @@ def failures(room: Room, name: str) -> list[str]:
 
 
 def test_an_answer_comes_too_late(room: Room) -> None:
-    """A creation that Octavia gets when nobody waits any more is found, and used."""
+    """A creation that Octavia receives after the time-out is adopted."""
     room.replica(1, LEASE).start()
     counted = Counted(room.entrance)
     release = threading.Event()
@@ -120,7 +120,7 @@ def test_an_answer_comes_too_late(room: Room) -> None:
 
 
 def test_octavia_refuses_while_a_service_waits(room: Room) -> None:
-    """It is told in one Event, costs few calls, and is served once Octavia is well."""
+    """One Event reports it; it costs few calls, and is served once Octavia recovers."""
     counted = Counted(room.entrance)
     tried = 0
 
@@ -164,7 +164,7 @@ def test_a_leader_dies_while_it_makes_a_load_balancer(room: Room) -> None:
         time.sleep(HELD_S)
         release.set()
         served(room, "orphan")
-    print(f"served {time.monotonic() - died:.1f} s after the death of the leader")
+    print(f"served {time.monotonic() - died:.1f} s after the crash of the leader")
     assert is_leading(room, 2)
     assert creations(counted) == [201]
     assert len(made(room)) == 1

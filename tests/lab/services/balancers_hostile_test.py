@@ -1,6 +1,6 @@
-"""openstack-ccm, the PEX, with a hostile tenant: Services with every bad value at once.
+"""openstack-ccm, the PEX, with a hostile tenant: Services with all bad values.
 
-Who may edit Services in one namespace writes what stopped or misled an earlier version:
+An editor of Services in one namespace writes what stopped or misled an earlier version:
 patterns, IDs and owners of others, values of 200 KiB that change without end. Beside
 them Services of others have to be served.
 """
@@ -29,7 +29,7 @@ from tests.harness.services.balancing import Counted, Room
 
 HEALTHY = testing.by_tier(4, 50)
 TIMES = testing.by_tier(1, 4)
-"""So many Services have each bad value; 52 in all in the long tier."""
+"""Number of Services with each bad value; 52 in all in the long tier."""
 MOST_TIMES = 2
 """Longer than alone the healthy ones may take."""
 MOST_BYTES = 200e6

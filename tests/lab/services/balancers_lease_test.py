@@ -41,7 +41,7 @@ LOST = '"msg": "lost leadership"'
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """Who held the Lease; empty: nobody. since: after it was read; until: before the
+    """Holder of the Lease; empty: not held. since: after it was read; until: before the
     next read, by the monotonic clock."""
 
     holder: str
@@ -50,7 +50,7 @@ class Held:
 
 
 class Watch:
-    """Reads the Lease again and again."""
+    """Reads the Lease repeatedly."""
 
     def __init__(self, api: client.Api) -> None:
         self._leases = kube_objects.Objects(api, LEASE[0])

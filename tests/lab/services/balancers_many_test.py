@@ -1,4 +1,4 @@
-"""openstack-ccm, the PEX, with many Services at once.
+"""openstack-ccm, the PEX, with many Services in parallel.
 
 It runs under the chart's rights against a real API server, Octavia and Neutron, which
 it reaches through an entrance that sees all its calls. Things of others lie in the same

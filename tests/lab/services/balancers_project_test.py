@@ -163,7 +163,7 @@ def restart_changes_nothing(ground: Ground) -> None:
         events = room.services.events().get("stays", ())
         return [event.message for event in events if event.type == "Warning"]
 
-    waiting.until("an Event says so", told, SERVED_S)
+    waiting.until("an Event reports it", told, SERVED_S)
     waiting.until("the Nodes are kept", lambda: kept(room) == set(SERVERS), SERVED_S)
     room.services.delete(["stays"])
     time.sleep(ABSENT_S)

@@ -97,7 +97,7 @@ def add_node(room: Room, name: str) -> Counted:
 
 
 def test_a_slow_octavia_costs_no_more_calls(room: Room) -> None:
-    """One Node for 2 ports; then several Services at once.
+    """One Node for 2 ports; then several Services in parallel.
 
     The first change of a load balancer shows how long its changes take.
     """

@@ -1,4 +1,4 @@
-"""openstack-ccm, the PEX, in a storm: many changes, and many deaths.
+"""openstack-ccm, the PEX, in a storm: many changes, and many crashes.
 
 It runs under the chart's rights against a real API server, Octavia and Neutron, which
 it reaches through an entrance that sees all its calls. Things of others lie in the same
@@ -27,13 +27,13 @@ from tests.harness.services.convergence import Ground
 STORM_S = testing.by_tier(25.0, 90.0)
 """How long the daemons are killed, unless MOORING_STORM_S says otherwise."""
 PAUSES_S = testing.by_tier((1.0, 6.0), (2.0, 15.0))
-"""Between two deaths."""
+"""Between two kills."""
 KILLS = testing.by_tier(3, 8)
-"""The storm goes on until so many processes have been killed."""
+"""Number of killed processes that ends the storm."""
 CHANGE_S = 1.5
 """Between two changes of Services and Nodes."""
 ALIVE = testing.by_tier(5, 10)
-"""So many Services are there at a time, at most, in the storm."""
+"""Most Services that exist at a time in the storm."""
 SEED = 20261121
 MANAGED = {"manage-security-groups": "true"}
 
@@ -175,7 +175,7 @@ class Storm:
         else:
             value = None if convergence.EXCLUDED in node_labels[name] else "true"
             services.label_node(self.room.api, name, {convergence.EXCLUDED: value})
-            self.changes["Node excluded, or let in again"] += 1
+            self.changes["Node excluded, or included again"] += 1
 
 
 def test_deaths_in_a_storm_of_changes(ground: Ground) -> None:
@@ -196,7 +196,7 @@ def test_deaths_in_a_storm_of_changes(ground: Ground) -> None:
         for what, number in (*storm.kills.items(), *sorted(storm.changes.items())):
             print(f"{number:5} {what}")
         print(f"{len(counted.calls()):5} calls, {len(counted.writes())} writes")
-    print(f"all is as wanted {took_s:.0f} s after the storm of {storm.lasts_s:.0f} s")
+    print(f"all is as desired {took_s:.0f} s after the storm of {storm.lasts_s:.0f} s")
     assert ground.changed() == []
     counted = convergence.started(room, 1, MANAGED)
     counted.rest(convergence.QUIET_S)

@@ -1,6 +1,6 @@
-"""Every wish that a Service can have, at its creation and changed later: one table.
+"""Every request of a Service, at its creation and changed later: one table.
 
-openstack-ccm, the PEX, serves all rows at once; what it did is read from Octavia and
+openstack-ccm, the PEX, serves all rows together; what it did is read from Octavia and
 Neutron past it. A row for each annotation that is read or written, and for each field
 of a Service that matters; without one the test fails.
 """
@@ -67,7 +67,7 @@ def is_floating(observed: Observed) -> object:
 
 
 def floating_range(observed: Observed) -> object:
-    """The first two parts of the floating IP tell its subnet."""
+    """Return the first two parts of the floating IP, which identify its subnet."""
     return ".".join(str(address(observed)).split(".")[:2])
 
 
@@ -583,7 +583,7 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
 
 
 def test_every_wish_is_served_at_creation_and_at_change(ground: Ground) -> None:
-    """Each row shows in the cloud what it asked for, or an Event says why not."""
+    """Each row has its effect in the cloud, or an Event with the reason."""
     table = cases.Table(ground, testing.by_tier(SOME, ROWS))
     try:
         table.serve(AT_ONCE, SERVED_S)

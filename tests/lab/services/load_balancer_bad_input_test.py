@@ -1,7 +1,7 @@
-"""Services that ask for what can't be had, served by the daemon beside good ones.
+"""Services with invalid requests, served by the daemon beside valid ones.
 
-One table: each gets one Event that says what is wrong and counts in the metric; nobody
-else notices, the cloud is left in peace, and what is put right is served.
+One table: each gets one Event with its problem and counts in the metric; other
+Services are not affected, the cloud is not changed, and a corrected Service is served.
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ def wrong(
     right: Mapping[str, Any] | None = None,
     also: Mapping[str, str] = INTERNAL,
 ) -> Row:
-    """Make a row; it is put right by leaving its annotations out."""
+    """Make a row; it is corrected by removing its annotations."""
     usual = {key: None for key in values if key != "spec"}
     return Row(
         name, {**also, **values}, reason, says, usual if right is None else right
@@ -420,7 +420,7 @@ def show(ground: Ground) -> None:
 def test_each_wrong_service_is_told_once_and_served_when_put_right(
     ground: Ground,
 ) -> None:
-    """One Event each, the metric, no loop; nobody else notices."""
+    """One Event each, the metric, no loop; other Services are not affected."""
     ground.services.make("good", INTERNAL)
     for row in TRIED:
         values, spec = ground.request(row.wrong)
@@ -500,7 +500,7 @@ def put_right(ground: Ground) -> None:
             values, spec = changes[name]
             ground.services.change(name, values, **spec)
         ground.until(
-            "served after it was put right",
+            "served after its correction",
             functools.partial(unserved, ground, some),
             SERVED_S,
         )

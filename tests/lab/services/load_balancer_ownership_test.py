@@ -138,7 +138,7 @@ def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None
     assert (event.type, event.count) == ("Warning", 1)
     assert first in event.message
     assert not primary.events_of(FOREIGN)
-    rows.append(f"the other was told: {event.message}")
+    rows.append(f"Event of the other: {event.message}")
 
     other.services.change("web", {keys.CONNECTION_LIMIT: "7"})
     waiting.until("changed", lambda: limit(ground, second) == 7, TIMEOUT_S)
@@ -168,7 +168,7 @@ def limit(ground: Ground, id_: str) -> object:
 
 @pytest.mark.skipif(testing.by_tier(True, False), reason="./pants long ::")
 def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
-    """As the reference makes them: ours is made beside it, and an Event says so."""
+    """As the reference makes them: ours is created beside it, with an Event."""
     name = f"kube_service_kubernetes_{NAMESPACE}_shop"
     about = f"Kubernetes external service {NAMESPACE}/shop from cluster kubernetes"
     octavia, network = ground.connection.load_balancer, ground.connection.network

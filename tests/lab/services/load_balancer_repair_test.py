@@ -1,6 +1,6 @@
-"""What somebody does to load balancers by hand is repaired by the daemon, or reported.
+"""Manual changes to load balancers are repaired by the daemon, or reported.
 
-One table. openstack-ccm looks for drift every ten seconds here; every sixth look is a
+One table. openstack-ccm checks for drift every ten seconds here; every sixth check is a
 deep one. Octavia's database is written to for what no call can bring about.
 """
 
@@ -30,7 +30,7 @@ FLAGS = (f"--cluster-id={CLUSTER}", "--lb-drift-period=10s")
 NODES = ("repaired-1", "repaired-2")
 SERVED_S = 240.0
 AT_ONCE = testing.by_tier(10, 7)
-"""So many Services are made at a time: Octavia is slow with many."""
+"""Number of Services made at a time: Octavia is slow with many."""
 CHECKS = 18
 """Drift checks within which all is repaired, three of them full ones. Asserted in the
 long tier: on a busy machine checks go on while repairs wait."""
@@ -72,7 +72,7 @@ class Ground:
 class Observed:
     """A Service with all there is of its load balancer.
 
-    known: its settings of then; members are asked for when they are looked at.
+    known: its settings of then; members are read when they are compared.
     """
 
     service: Mapping[str, Any]
@@ -113,7 +113,7 @@ class Observed:
         return services.addresses(dict(self.service))
 
     def settings(self) -> Mapping[str, object]:
-        """Return what must be the same again after a repair, ids left out."""
+        """Return what must be the same again after a repair, without ids."""
         if self.known is not None:
             return self.known
         pool, monitor = self.part("pool"), self.part("monitor")
@@ -311,9 +311,9 @@ TRIED = testing.by_tier(tuple(row for row in ROWS if row.title in KINDS), ROWS)
 
 
 def never_usable(ground: Ground, subnet_id: str) -> str:
-    """Leave what a daemon leaves that died after it asked for a load balancer.
+    """Create the state after a crash during the creation of a load balancer.
 
-    It carries our mark, is in ERROR, and its Service shows nothing of it.
+    It has our ownership tag, is in ERROR, and its Service shows nothing of it.
     """
     service = ground.services.make(NEVER, INTERNAL)
     name = f"kube_service_kubernetes_{NAMESPACE}_{NEVER}"
@@ -400,7 +400,7 @@ def waiting_for(ground: Ground) -> list[str]:
 
 
 def test_what_never_was_usable_is_made_again(scene: Scene) -> None:
-    """One with our mark, in ERROR, that no Service ever showed; it is said."""
+    """One with our tag, in ERROR, that no Service ever showed; it is reported."""
     now = scene.before[NEVER]
     assert now.id != scene.failed_id
     assert scene.failed_id not in now.view.balancers

@@ -1,7 +1,7 @@
 """Every setting of [LoadBalancer]: on a new load balancer, and on one that is there.
 
 openstack-ccm, the PEX, lives with one cloud.conf after the other: some it finds at its
-start, some it reads anew as it runs. What it made of them is read from Octavia and
+start, some it reloads as it runs. What it made of them is read from Octavia and
 Neutron past it. A row for each setting and each of both; without one the test fails.
 The default tier tries the rows of the first two files.
 """
@@ -124,7 +124,7 @@ class Ground(cases.Ground):
 
 
 def floating_range(observed: Observed) -> object:
-    """The first two parts of the floating IP tell its subnet; empty without one."""
+    """Return the first two parts of the floating IP, its subnet; empty without one."""
     return ".".join(observed.address.split(".")[:2])
 
 
@@ -372,7 +372,7 @@ def judge(ground: Ground, row: Row, observed: Observed, messages: list[str]) -> 
 def test_a_daemon_without_load_balancers_leaves_services_alone(
     ground: Ground,
 ) -> None:
-    """With enabled = false the other controllers run, and nobody writes."""
+    """With enabled = false the other controllers run, and nothing is written."""
     stage = ground.stage
     ground.start(OFF, "--controllers=cloud-node,service")
     token = ccm.reader_token(stage.cluster.api)

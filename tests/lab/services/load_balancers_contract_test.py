@@ -3,7 +3,7 @@
 Both also keep the contract that every provider keeps, tests/contract/load_balancers.py.
 
 The room that is used in the field drives both; what it did is read back past it. Few
-load balancers, many wishes each, and all at once: Octavia takes seconds for a change.
+load balancers, many requests each, all in parallel: Octavia takes seconds for a change.
 """
 
 import concurrent.futures
@@ -54,8 +54,8 @@ class Ground:
     """A cloud with a network of Nodes. sleep: lets time pass there.
 
     addresses: of ports that stand for Nodes, in subnet_id. free_ips: floating IPs that
-    nothing has. flavor_id, zone: that Octavia knows. configured: where load balancers
-    go when nobody says it.
+    nothing has. flavor_id, zone: that Octavia knows. configured: the default of
+    load balancers.
     """
 
     api: client.Client
@@ -287,7 +287,7 @@ class Served:
 
 
 def assert_gone(served: Served) -> None:
-    """Neither load balancer, nor floating IP, nor group with the mark is left."""
+    """No load balancer, floating IP or group with the ownership tag is left."""
     deadline = served.on.api.now() + 60
     assert lists.LOAD_BALANCER.find(served.on.api, served.id, deadline) is None
     left = [
@@ -552,7 +552,7 @@ def a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
 
 
 def a_vip_on_a_port_of_the_users(ground: Ground) -> None:
-    """The port outlives the load balancer's wishes; floating IPs by network and id."""
+    """The port outlives the load balancer; floating IPs by network and id."""
     served = Served(ground, "port", settings.LoadBalancer())
     deadline = ground.api.now() + 60
     filters = (("network_id", ground.external_id),)
@@ -630,7 +630,7 @@ def test_what_octavia_does_not_know_is_said_in_words(
 
 
 ELSEWHERE = {
-    keys.ON_ERROR: "nobody can make the real Octavia fail by its API",
+    keys.ON_ERROR: "no call of its API makes the real Octavia fail",
     keys.OWNED_ID: "written only",
 }
 HERE: Mapping[Callable[[Ground], None], set[str]] = {
@@ -705,7 +705,7 @@ def test_scenario(
 
 
 def test_every_annotation_is_tried_on_the_real_octavia() -> None:
-    """The table of annotations and tests is whole; what is not here says why."""
+    """The table of annotations and tests is whole; missing rows have a reason."""
     for scenario, some in HERE.items():
         print("\n".join(f"{key:70} {scenario.__name__}" for key in sorted(some)))
     assert set().union(*HERE.values()) | set(ELSEWHERE) == keys.READ
