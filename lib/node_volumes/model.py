@@ -183,7 +183,7 @@ class Remove:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RescanDisk:
-    """Let the kernel read the size of the disk again."""
+    """Action: the kernel reads the size of the disk again."""
 
     disk: Disk
 

@@ -15,7 +15,7 @@ class AddFinalizer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Let the deletion of the OpenStackDeployment end."""
+    """Action: the deletion of the OpenStackDeployment may be completed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

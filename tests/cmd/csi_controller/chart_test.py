@@ -66,9 +66,9 @@ def values(name: str) -> dict[str, Any]:
     return SNAPSHOTS[name].all_values(ROOT)
 
 
-def judge(given: Mapping[str, Any]) -> list[str]:
+def judge(values_: Mapping[str, Any]) -> list[str]:
     """Return the fields that the schema refuses."""
-    return charts.refused(ROOT, "csi-controller", given)
+    return charts.refused(ROOT, "csi-controller", values_)
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -195,9 +195,9 @@ def test_the_versions_are_those_of_the_lab() -> None:
 def test_images_are_those_of_the_values(name: str) -> None:
     arguments = values(name)
     for which in CONTAINERS[:-1]:
-        one = arguments["sidecars"][which]
-        mark = "@" if one["version"].startswith("sha256:") else ":"
-        expected = f"{one['image']}{mark}{one['version']}"
+        sidecar = arguments["sidecars"][which]
+        separator = "@" if sidecar["version"].startswith("sha256:") else ":"
+        expected = f"{sidecar['image']}{separator}{sidecar['version']}"
         assert container(name, which)["image"] == expected
     assert container(name, "controller")["image"] == arguments["image"]
 

@@ -96,15 +96,17 @@ def test_an_unknown_kind_of_cloud_is_refused() -> None:
 
 
 def test_several_files_are_one_and_later_ones_win(tmp_path: pathlib.Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    one.write_text(GOOD)
-    two.write_text("[Global]\nusername = late\n" + SECOND)
-    openers = openstack_clouds.openers([str(one), str(two)], ["", "second"], {}, ())
+    first, second = tmp_path / "one", tmp_path / "two"
+    first.write_text(GOOD)
+    second.write_text("[Global]\nusername = late\n" + SECOND)
+    openers = openstack_clouds.openers(
+        [str(first), str(second)], ["", "second"], {}, ()
+    )
     assert list(openers) == ["", "second"]
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
     opened = openers[""](calls)
     assert not opened.changed()
-    two.write_text("[Global]\nusername = later\n" + SECOND)
+    second.write_text("[Global]\nusername = later\n" + SECOND)
     assert opened.changed()
 
 

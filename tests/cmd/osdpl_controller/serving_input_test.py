@@ -66,7 +66,7 @@ def test_it_is_named(
     tmp_path: pathlib.Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    one, other = pair(tmp_path, "one"), pair(tmp_path, "other")
+    first, second = pair(tmp_path, "one"), pair(tmp_path, "other")
     port = free()
     ports = {
         "secure port": (taken, port),
@@ -75,8 +75,8 @@ def test_it_is_named(
     }.get(case, (port, 0))
     words = [f"--secure-port={ports[0]}", f"--webhook-port={ports[1]}"]
     if case == "files of two pairs":
-        words += [f"--tls-cert-file={one[0]}", f"--tls-private-key-file={other[1]}"]
-        shown = f'--tls-cert-file: invalid value "{one[0]}"'
+        words += [f"--tls-cert-file={first[0]}", f"--tls-private-key-file={second[1]}"]
+        shown = f'--tls-cert-file: invalid value "{first[0]}"'
     else:
         used = port if case == "one port for both" else taken
         shown = f'serving address: invalid value "127.0.0.1:{used}"'

@@ -22,9 +22,9 @@ def test_annotations_are_given_and_may_be_missing() -> None:
     fake = api.FakeApi()
     fake.put(resources.CLAIMS, _claim("data", annotations={"a": "b"}))
     fake.put(resources.CLAIMS, _claim("plain"))
-    one = claims.Claims(fake)
-    assert one.annotations("web", "data", "pvc-1") == {"a": "b"}
-    assert one.annotations("web", "plain", "pvc-1") == {}
+    reader = claims.Claims(fake)
+    assert reader.annotations("web", "data", "pvc-1") == {"a": "b"}
+    assert reader.annotations("web", "plain", "pvc-1") == {}
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ class World:
     ) -> None:
         self.clock = clock.Clock()
         self.clouds = {name: Recording(self.clock) for name in names}
-        for one in self.clouds.values():
-            one.instances = {NODE}
+        for cloud in self.clouds.values():
+            cloud.instances = {NODE}
         effects = callers.CallEffects(self.clock, self.clock.wait)
         self.asked: list[tuple[str, str]] = []
         self.is_kube_down = False
@@ -82,8 +82,8 @@ class World:
         self.controller = controller.Controller(
             clouds.Clouds(
                 {
-                    name: flow.VolumesFlow(lambda one=one: one, effects)  # type: ignore[misc]
-                    for name, one in self.clouds.items()
+                    name: flow.VolumesFlow(lambda cloud=cloud: cloud, effects)  # type: ignore[misc]
+                    for name, cloud in self.clouds.items()
                 }
             ),
             controller.ControllerSettings("c", messages.Topology(KEY, has_zones), read),
@@ -345,9 +345,9 @@ def test_expanding_answers_the_size_there_is() -> None:
 
 def test_pages_show_each_volume_once_though_volumes_go() -> None:
     world = World(("", "second"))
-    one, two = world.clouds.values()
-    one.put(*(stock(number) for number in range(5)))
-    two.put(*(stock(number) for number in range(10, 13)))
+    first, second = world.clouds.values()
+    first.put(*(stock(number) for number in range(5)))
+    second.put(*(stock(number) for number in range(10, 13)))
     observed: list[str] = []
     token = ""
     for _ in range(10):
@@ -356,7 +356,7 @@ def test_pages_show_each_volume_once_though_volumes_go() -> None:
         observed += [entry.volume.volume_id for entry in page.entries]
         token = page.next_token
         if len(observed) == 2:  # the last one shown is deleted
-            one.delete(stock(1).id)
+            first.delete(stock(1).id)
             world.clock.move(61)
         if not token:
             break
@@ -482,13 +482,13 @@ def test_exactly_what_is_offered_is_claimed() -> None:
 
 @pytest.mark.parametrize("has_zones", [True, False])
 def test_the_plugin_says_who_it_is(has_zones: bool) -> None:
-    one = identity_service.IdentityService(
+    identity = identity_service.IdentityService(
         identity_service.DriverDescription("cinder.example", "1", True, has_zones)
     )
     call = callers.Caller(0)
-    info = one.info(pb.GetPluginInfoRequest(), call)
+    info = identity.info(pb.GetPluginInfoRequest(), call)
     assert (info.name, info.vendor_version) == ("cinder.example", "1")
-    observed = one.offers(pb.GetPluginCapabilitiesRequest(), call).capabilities
+    observed = identity.offers(pb.GetPluginCapabilitiesRequest(), call).capabilities
     service = pb.PluginCapability.Service.Type
     services = {
         service.Name(item.service.type) for item in observed if item.HasField("service")
@@ -496,7 +496,7 @@ def test_the_plugin_says_who_it_is(has_zones: bool) -> None:
     zones_told = "VOLUME_ACCESSIBILITY_CONSTRAINTS" in services
     assert zones_told == has_zones
     assert len([item for item in observed if item.HasField("volume_expansion")]) == 2
-    assert one.probe(pb.ProbeRequest(), call) == pb.ProbeResponse()
+    assert identity.probe(pb.ProbeRequest(), call) == pb.ProbeResponse()
 
 
 def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:

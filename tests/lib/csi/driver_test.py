@@ -95,7 +95,7 @@ class Running:
             method: grpc.UnaryUnaryMultiCallable[message.Message, bytes]
             method = channel.unary_unary(
                 name,
-                request_serializer=lambda one: one.SerializeToString(),
+                request_serializer=lambda message_: message_.SerializeToString(),
                 response_deserializer=bytes,
             )
             return method(request, timeout=PATIENCE_S, wait_for_ready=True)
@@ -112,21 +112,21 @@ class Running:
 
 @pytest.fixture()
 def running(tmp_path: pathlib.Path) -> Iterator[Running]:
-    one = Running(tmp_path, None)
-    one.thread.start()
-    yield one
-    one.stop.set()
-    one.thread.join(PATIENCE_S)
+    plugin = Running(tmp_path, None)
+    plugin.thread.start()
+    yield plugin
+    plugin.stop.set()
+    plugin.thread.join(PATIENCE_S)
 
 
 def test_what_is_odd_in_the_files_is_told_once(tmp_path: pathlib.Path) -> None:
     log = io.StringIO()
     logs.configure(logs.LogSettings("test", format=logs.JSON, out=log))
-    one = Running(tmp_path, None)
-    one.thread.start()
-    one.create("pvc-1")
-    one.stop.set()
-    one.thread.join(PATIENCE_S)
+    plugin = Running(tmp_path, None)
+    plugin.thread.start()
+    plugin.create("pvc-1")
+    plugin.stop.set()
+    plugin.thread.join(PATIENCE_S)
     assert log.getvalue().count("colour is not known") == 1
 
 
@@ -170,16 +170,16 @@ def test_health_and_metrics_are_served_by_plain_http(tmp_path: pathlib.Path) -> 
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    one = Running(tmp_path, ("127.0.0.1", port))
-    one.thread.start()
-    one.create("pvc-1")
+    plugin = Running(tmp_path, ("127.0.0.1", port))
+    plugin.thread.start()
+    plugin.create("pvc-1")
     url = f"http://127.0.0.1:{port}"
     with urllib.request.urlopen(f"{url}/healthz", timeout=PATIENCE_S) as answer:
         assert answer.read() == b"ok"
     with urllib.request.urlopen(f"{url}/metrics", timeout=PATIENCE_S) as answer:
         shown = answer.read().decode()
-    one.stop.set()
-    one.thread.join(PATIENCE_S)
+    plugin.stop.set()
+    plugin.thread.join(PATIENCE_S)
     method = 'method_name="/csi.v1.Controller/CreateVolume"'
     assert method in shown
     assert 'fake_api_requests_total{request="authenticate"} 1.0' in shown
@@ -189,8 +189,8 @@ def test_health_and_metrics_are_served_by_plain_http(tmp_path: pathlib.Path) -> 
 def test_what_can_not_be_opened_is_told_and_nothing_is_served(
     tmp_path: pathlib.Path,
 ) -> None:
-    one = Running(tmp_path, None)
-    one.clouds.is_broken = True
+    plugin = Running(tmp_path, None)
+    plugin.clouds.is_broken = True
     with pytest.raises(config.ConfigError, match="auth-url"):
-        one.plugin.run({})
-    assert not one.socket.exists()
+        plugin.plugin.run({})
+    assert not plugin.socket.exists()

@@ -104,13 +104,13 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "env", "said"), BAD, ids=[r[2] for r in BAD])
+@pytest.mark.parametrize(("arguments", "env", "expected"), BAD, ids=[r[2] for r in BAD])
 def test_a_problem_names_field_and_value(
-    arguments: list[str], env: dict[str, str], said: str
+    arguments: list[str], env: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(config.ConfigError) as caught:
         read(arguments, env)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_all_problems_are_told_at_once() -> None:

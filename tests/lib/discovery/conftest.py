@@ -119,7 +119,7 @@ class Process:
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
         self.registry = prometheus_client.CollectorRegistry()
-        self.told = metrics.DiscoveryMetrics(
+        self.discovery_metrics = metrics.DiscoveryMetrics(
             self.registry, ground.settings.steps, ground.clock, lambda: 1.0
         )
         self.queue = queue.Queue(
@@ -129,11 +129,15 @@ class Process:
             ground.cloud,
             ground.api,
             ground.settings,
-            self.told.shown,
+            self.discovery_metrics.shown,
             ground.clock,
         )
-        actor = act.DiscoveryActor(ground.api, self.told, ground.settings.provider)
-        self.flow = flow.DiscoveryFlow(observer, actor, ground.settings, self.told)
+        actor = act.DiscoveryActor(
+            ground.api, self.discovery_metrics, ground.settings.provider
+        )
+        self.flow = flow.DiscoveryFlow(
+            observer, actor, ground.settings, self.discovery_metrics
+        )
 
     def cycle(self) -> dict[str, Exception]:
         """Take one cycle as the runner does; give what failed, by step."""

@@ -98,18 +98,18 @@ ORPHANS = [
 
 
 @pytest.mark.parametrize(
-    ("one", "known", "is_orphan"),
+    ("disk", "known", "is_orphan"),
     [row[1:] for row in ORPHANS],
     ids=[r[0] for r in ORPHANS],
 )
 def test_orphans(
-    one: catalog.CatalogVolume,
+    disk: catalog.CatalogVolume,
     known: tuple[kube_volumes.PersistentVolume, ...],
     is_orphan: bool,
 ) -> None:
-    observed = model.ObservedDisks((one,), known, frozenset())
+    observed = model.ObservedDisks((disk,), known, frozenset())
     actual = decide.orphans(observed, model.ORPHAN_MIN_AGE, NOW)
-    assert actual == (frozenset({(one.id, one.name)}) if is_orphan else frozenset())
+    assert actual == (frozenset({(disk.id, disk.name)}) if is_orphan else frozenset())
 
 
 CLAIMS = [
@@ -121,12 +121,12 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize(
-    ("one", "known", "count"), [row[1:] for row in CLAIMS], ids=[r[0] for r in CLAIMS]
+    ("disk", "known", "count"), [row[1:] for row in CLAIMS], ids=[r[0] for r in CLAIMS]
 )
 def test_a_volume_of_an_unbound_claim_is_not_orphaned(
-    one: catalog.CatalogVolume, known: kube_volumes.VolumeClaim, count: int
+    disk: catalog.CatalogVolume, known: kube_volumes.VolumeClaim, count: int
 ) -> None:
-    observed = model.ObservedDisks((one,), (), frozenset(), (known,))
+    observed = model.ObservedDisks((disk,), (), frozenset(), (known,))
     assert len(decide.orphans(observed, model.ORPHAN_MIN_AGE, NOW)) == count
 
 
@@ -146,15 +146,15 @@ def stored(
     name: str,
     volume_type: str,
     *,
-    ours: bool = True,
+    is_owned: bool = True,
     default: bool = False,
     expands: bool = True,
     provisioner: str = PROVISIONER,
     reclaim: str = "Delete",
     choice: str = "",
-    mark: str = model.DEFAULT_CLASS,
+    annotation: str = model.DEFAULT_CLASS,
 ) -> model.StoredClass:
-    annotations = {model.TYPE_ID: f"id-{volume_type}"} if ours else {}
+    annotations = {model.TYPE_ID: f"id-{volume_type}"} if is_owned else {}
     if choice:
         annotations[model.DEFAULT_CHOICE] = choice
     return model.StoredClass(
@@ -162,8 +162,10 @@ def stored(
             name=name,
             uid=f"uid-{name}",
             resource_version="7",
-            labels={model.OWNERSHIP_LABEL[0]: model.OWNERSHIP_LABEL[1]} if ours else {},
-            annotations={**annotations, mark: "true"} if default else annotations,
+            labels=(
+                {model.OWNERSHIP_LABEL[0]: model.OWNERSHIP_LABEL[1]} if is_owned else {}
+            ),
+            annotations={**annotations, annotation: "true"} if default else annotations,
         ),
         provisioner,
         {"type": volume_type},
@@ -213,7 +215,7 @@ CLASSES = [
     (
         "a default of others stays the only one",
         ("a",),
-        (stored("nfs", "x", ours=False, default=True, provisioner="nfs"),),
+        (stored("nfs", "x", is_owned=False, default=True, provisioner="nfs"),),
         (create("a", "a", choice="nfs"),),
     ),
     (
@@ -223,10 +225,10 @@ CLASSES = [
             stored(
                 "nfs",
                 "x",
-                ours=False,
+                is_owned=False,
                 default=True,
                 provisioner="nfs",
-                mark=model.BETA_DEFAULT_CLASS,
+                annotation=model.BETA_DEFAULT_CLASS,
             ),
         ),
         (create("a", "a", choice="nfs"),),
@@ -289,8 +291,8 @@ CLASSES = [
         ("a",),
         (
             stored("a", "a", default=True, choice="a"),
-            stored("old", "old", ours=False),
-            stored("b", "other", ours=False),
+            stored("old", "old", is_owned=False),
+            stored("b", "other", is_owned=False),
         ),
         (),
     ),
@@ -313,23 +315,23 @@ CLASSES = [
     (
         "an equivalent class of others",
         ("a",),
-        (stored("a", "a", ours=False, default=True),),
+        (stored("a", "a", is_owned=False, default=True),),
         (),
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("types", "there", "actions"),
+    ("types", "classes", "actions"),
     [row[1:] for row in CLASSES],
     ids=[row[0] for row in CLASSES],
 )
 def test_classes(
     types: tuple[str, ...],
-    there: tuple[model.StoredClass, ...],
+    classes: tuple[model.StoredClass, ...],
     actions: tuple[model.Action, ...],
 ) -> None:
-    assert of_classes(types, there) == actions
+    assert of_classes(types, classes) == actions
 
 
 CHOSEN = [
@@ -343,7 +345,7 @@ CHOSEN = [
         "also one with the beta annotation",
         (
             stored("a", "a"),
-            stored("b", "b", default=True, mark=model.BETA_DEFAULT_CLASS),
+            stored("b", "b", default=True, annotation=model.BETA_DEFAULT_CLASS),
         ),
         "a",
         (change("b", False, choice="a"), change("a", True, choice="a")),
@@ -364,39 +366,39 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize(
-    ("there", "setting", "actions"),
+    ("classes", "setting", "actions"),
     [row[1:] for row in CHOSEN],
     ids=[row[0] for row in CHOSEN],
 )
 def test_the_default_class_that_the_user_sets(
-    there: tuple[model.StoredClass, ...],
+    classes: tuple[model.StoredClass, ...],
     setting: str,
     actions: tuple[model.Action, ...],
 ) -> None:
-    assert of_classes(("a", "b"), there, setting) == actions
+    assert of_classes(("a", "b"), classes, setting) == actions
 
 
 def of_classes(
     types: tuple[str, ...],
-    there: tuple[model.StoredClass, ...],
+    classes: tuple[model.StoredClass, ...],
     default: str = "",
     recorded: str = "",
 ) -> tuple[model.Action, ...]:
     """Return the actions of a step that does not fail."""
-    outcome = decided(types, there, default, recorded=recorded)
+    outcome = decided(types, classes, default, recorded=recorded)
     assert outcome.failure is None
     return outcome.actions
 
 
-def complaint(found: Outcome[model.Action]) -> str:
+def complaint(outcome: Outcome[model.Action]) -> str:
     """Return what the user has to correct; empty when nothing."""
-    assert found.failure is None or isinstance(found.failure, model.InvalidCatalog)
-    return str(found.failure or "")
+    assert outcome.failure is None or isinstance(outcome.failure, model.InvalidCatalog)
+    return str(outcome.failure or "")
 
 
 def decided(
     types: tuple[str, ...],
-    there: tuple[model.StoredClass, ...],
+    classes: tuple[model.StoredClass, ...],
     default: str = "",
     missing: model.MissingType = model.MissingType.ABSENT,
     recorded: str = "",
@@ -409,10 +411,10 @@ def decided(
     )
     not_listed = {
         item.metadata.name: missing
-        for item in there
+        for item in classes
         if item.is_owned and not item.is_listed(offered)
     }
-    observed = model.ObservedClasses(offered, there, not_listed, secret, recorded)
+    observed = model.ObservedClasses(offered, classes, not_listed, secret, recorded)
     settings = model.DiscoverySettings(
         manages_classes=True,
         provider=OPENSTACK,
@@ -523,19 +525,19 @@ RECORDS = [
 
 
 @pytest.mark.parametrize(
-    ("types", "there", "recorded", "actions"),
+    ("types", "classes", "recorded", "actions"),
     [row[1:] for row in RECORDS],
     ids=[row[0] for row in RECORDS],
 )
 def test_the_name_of_a_default_class_that_is_recreated_is_recorded(
     types: tuple[str, ...],
-    there: tuple[model.StoredClass, ...],
+    classes: tuple[model.StoredClass, ...],
     recorded: str,
     actions: tuple[model.Action, ...],
 ) -> None:
     """In the Secret with the discovery data, unless another owned class holds it."""
-    assert set(of_classes(types, there, recorded=recorded)) == set(actions)
-    in_order = of_classes(types, there, recorded=recorded)
+    assert set(of_classes(types, classes, recorded=recorded)) == set(actions)
+    in_order = of_classes(types, classes, recorded=recorded)
     records = [i for i, a in enumerate(in_order) if a == actions[0]]
     if isinstance(actions[0], model.RecordDefault) and actions[0].name:
         assert records == [0], "before anything is deleted"
@@ -561,23 +563,23 @@ PROBLEMS = [
     (
         "a name that somebody else has",
         ("a",),
-        (stored("a", "other", ours=False),),
+        (stored("a", "other", is_owned=False),),
         "is not owned by cloud-data-discoverer",
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("types", "there", "said"),
+    ("types", "classes", "expected"),
     [row[1:] for row in PROBLEMS],
     ids=[row[0] for row in PROBLEMS],
 )
 def test_a_problem_is_told_after_everything_else_is_done(
-    types: tuple[str, ...], there: tuple[model.StoredClass, ...], said: str
+    types: tuple[str, ...], classes: tuple[model.StoredClass, ...], expected: str
 ) -> None:
-    observed = decided(("good", *types), there)
+    observed = decided(("good", *types), classes)
     assert observed.actions == (create("good", "good", True, "good"),)
-    assert said in complaint(observed)
+    assert expected in complaint(observed)
 
 
 def test_a_class_whose_type_is_in_dispute_is_kept() -> None:

@@ -27,9 +27,9 @@ def port() -> int:
         return observed
 
 
-def until(seen: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 10
-    while not seen():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -73,12 +73,12 @@ class Running:
 
 @pytest.fixture()
 def running(ground: Any, port: int) -> Iterator[Running]:
-    one = Running(ground, port)
-    one.thread.start()
-    until(one.serves)
-    yield one
-    one.stop.set()
-    one.thread.join(15)
+    discoverer = Running(ground, port)
+    discoverer.thread.start()
+    until(discoverer.serves)
+    yield discoverer
+    discoverer.stop.set()
+    discoverer.thread.join(15)
 
 
 def test_it_serves_what_the_reference_serves(ground: Any, running: Running) -> None:

@@ -60,8 +60,8 @@ def test_what_others_put_into_our_objects_stays(ground: Any) -> None:
     process = ground.process()
     process.cycle()
     for kind in (resources.INSTANCE_TYPES_CATALOGS, resources.SECRETS):
-        (one,) = ground.api.all(kind)
-        changed = copy.deepcopy(one)
+        (original,) = ground.api.all(kind)
+        changed = copy.deepcopy(original)
         changed["metadata"]["labels"] = {"theirs": "1"}
         ground.api.put(kind, changed)
     ground.cloud.document["images"] = ["debian"]
@@ -157,10 +157,10 @@ def test_a_refusal_of_the_api_server_is_told_and_healed(
         == 0
     )
     ground.clock.pass_by(400)
-    assert process.told.refused_for_s() == 400
+    assert process.discovery_metrics.refused_for_s() == 400
     assert process.cycle() == {}
     assert process.value("cloud_data_discovery_update_resource_error") == 0
-    assert process.told.refused_for_s() == 0
+    assert process.discovery_metrics.refused_for_s() == 0
 
 
 def test_a_failed_step_is_tried_again_alone(ground: Any) -> None:
@@ -227,7 +227,7 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "expected"),
     [
         ("images", [], "images: invalid value: must be a list of at least 1 item"),
         ("flavors", [], "flavors: invalid value: must be a list of at least 1 item"),
@@ -248,7 +248,7 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
     ],
 )
 def test_what_is_invalid_or_empty_never_replaces_what_is_valid(
-    ground: Any, field: str, value: object, said: str
+    ground: Any, field: str, value: object, expected: str
 ) -> None:
     process = ground.process()
     process.cycle()
@@ -256,13 +256,13 @@ def test_what_is_invalid_or_empty_never_replaces_what_is_valid(
     ground.cloud.document[field] = value
     ground.api.calls.clear()
     failed = process.cycle()
-    assert said in str(failed["discovery_data"])
+    assert expected in str(failed["discovery_data"])
     assert ground.secret() == before
     assert written(ground) == []
     assert process.value("mooring_discovery_step_error", step="discovery_data") == 1
     # It is for a person to put right: a restart of the process would not help.
     ground.clock.pass_by(4000)
-    assert process.told.refused_for_s() == 0
+    assert process.discovery_metrics.refused_for_s() == 0
 
 
 def test_an_empty_list_of_security_groups_is_fine_where_there_never_were_any(

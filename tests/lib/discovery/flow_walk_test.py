@@ -118,11 +118,11 @@ def test_death_at_each_call_is_outlived(ground: Any) -> None:
     for start in ("nothing", "old state"):
 
         def fresh(start: str = start) -> Any:
-            one = make()
+            ground = make()
             if start == "old state":
-                old_state(one)
-                new_cloud(one)
-            return one
+                old_state(ground)
+                new_cloud(ground)
+            return ground
 
         calm = fresh()
         calls, _ = walk(calm, None)
@@ -147,13 +147,13 @@ def test_a_single_default_class_that_is_recreated_stays_the_default(
     make = type(ground)
 
     def fresh() -> Any:
-        one = make()
-        one.cloud.storage_types = (catalog.StorageType("FAST", "id-2"),)
-        assert one.process().cycle() == {}
-        assert defaults(one) == ["fast"]
-        one.cloud.storage_types = (catalog.StorageType("fast", "id-2"),)
-        one.api.calls.clear()
-        return one
+        ground = make()
+        ground.cloud.storage_types = (catalog.StorageType("FAST", "id-2"),)
+        assert ground.process().cycle() == {}
+        assert defaults(ground) == ["fast"]
+        ground.cloud.storage_types = (catalog.StorageType("fast", "id-2"),)
+        ground.api.calls.clear()
+        return ground
 
     calm = fresh()
     calls, _ = walk(calm, None)

@@ -130,9 +130,9 @@ def test_the_jobs_of_hooks_are_left_to_helm() -> None:
 
 
 def test_what_is_added_or_removed_is_no_change() -> None:
-    one, other = document("Job"), document("Service")
-    assert immutable.changes([text(one)], text(other)) == ()
-    assert immutable.changes([], text(one)) == ()
+    job, service = document("Job"), document("Service")
+    assert immutable.changes([text(job)], text(service)) == ()
+    assert immutable.changes([], text(job)) == ()
 
 
 def test_a_failed_revision_does_not_hide_what_is_deployed() -> None:

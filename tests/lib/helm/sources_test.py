@@ -74,8 +74,8 @@ def digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def pin(version: str = "2026.1.0", wanted: str | None = None) -> model.Pin:
-    return model.Pin("keystone", version, wanted)
+def pin(version: str = "2026.1.0", digest: str | None = None) -> model.Pin:
+    return model.Pin("keystone", version, digest)
 
 
 def test_a_repository_is_read_once(packed: bytes, tmp_path: pathlib.Path) -> None:
@@ -83,7 +83,7 @@ def test_a_repository_is_read_once(packed: bytes, tmp_path: pathlib.Path) -> Non
     with serving({"/index.yaml": index(), "/keystone.tgz": packed}) as (url, asked):
         assert charts.newest(url, "keystone") == "2026.1.0"
         chart = charts.get(url, pin())
-        again = charts.get(url, pin(wanted=chart.digest))
+        again = charts.get(url, pin(digest=chart.digest))
     assert chart == again
     assert chart.digest == digest(packed)
     assert chart.path.read_bytes() == packed
@@ -97,7 +97,7 @@ def test_a_changed_digest_is_refused(packed: bytes, tmp_path: pathlib.Path) -> N
         serving({"/index.yaml": index(), "/keystone.tgz": packed}) as (url, _),
         pytest.raises(errors.DigestMismatch, match=f"must be the pinned {pinned}"),
     ):
-        charts.get(url, pin(wanted=pinned))
+        charts.get(url, pin(digest=pinned))
     assert not list((tmp_path / "cache").glob("*")), "a refused chart was kept"
 
 
@@ -206,7 +206,7 @@ def test_a_missing_folder(tmp_path: pathlib.Path) -> None:
 
 def test_a_malformed_pin(tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.SourceInvalid, match="64 hex digits"):
-        cache.Charts(tmp_path).get(str(tmp_path), pin(wanted="sha256:../../etc"))
+        cache.Charts(tmp_path).get(str(tmp_path), pin(digest="sha256:../../etc"))
 
 
 @pytest.mark.parametrize(

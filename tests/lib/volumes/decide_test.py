@@ -31,7 +31,7 @@ attachments = st.lists(
         Attachment, st.sampled_from(NODES), st.sampled_from(list(AttachmentPhase))
     ),
     max_size=2,
-    unique_by=lambda one: one.instance_id,
+    unique_by=lambda attachment: attachment.instance_id,
 ).map(tuple)
 
 
@@ -55,12 +55,14 @@ def volumes(volume_id: VolumeId) -> st.SearchStrategy[Volume]:
     )
 
 
-def _order(found: list[Volume]) -> tuple[Volume, ...]:
-    return tuple(sorted(found, key=lambda one: (one.created_at or START, one.id)))
+def _order(listed: list[Volume]) -> tuple[Volume, ...]:
+    return tuple(
+        sorted(listed, key=lambda volume: (volume.created_at or START, volume.id))
+    )
 
 
 lists = st.lists(st.sampled_from(IDS[:3]), unique=True, max_size=3).flatmap(
-    lambda ids: st.tuples(*(volumes(one) for one in ids)).map(list).map(_order)
+    lambda ids: st.tuples(*(volumes(id_) for id_ in ids)).map(list).map(_order)
 )
 specs = st.builds(
     VolumeSpec,
@@ -71,7 +73,7 @@ specs = st.builds(
     is_shared=st.booleans(),
 )
 nodes = st.sampled_from(NODES)
-wishes_of_one: st.SearchStrategy[model.Request] = st.one_of(
+requests_of_volume: st.SearchStrategy[model.Request] = st.one_of(
     st.just(model.RemoveVolume(IDS[0])),
     st.builds(model.PublishVolume, st.just(IDS[0]), nodes, st.booleans()),
     st.builds(model.UnpublishVolume, st.just(IDS[0]), st.one_of(st.none(), nodes)),
@@ -134,19 +136,19 @@ def _is_consistent(outcome: model.VolumeOutcome) -> None:
 @hypothesis.given(specs, lists, st.booleans(), pasts)
 def test_a_volume_is_made_only_where_none_is(
     spec: VolumeSpec,
-    found: tuple[Volume, ...],
+    listed: tuple[Volume, ...],
     has_source: bool,
     past: model.CallHistory,
 ) -> None:
     source = dataclasses.replace(PLAIN, id=IDS[3]) if has_source else None
-    observed = model.ObservedVolumes(found, source)
+    observed = model.ObservedVolumes(listed, source)
     outcome = decide.decide(model.Make(spec), observed, past)
     _is_consistent(outcome)
     assert repr(outcome) == repr(decide.decide(model.Make(spec), observed, past))
-    by_id = {volume.id: volume for volume in found}
+    by_id = {volume.id: volume for volume in listed}
     for action in outcome.actions:
         if isinstance(action, model.CreateVolume):
-            assert not found
+            assert not listed
             assert spec.source is None or source is not None
             assert past.lost_create_s is None or past.lost_create_s >= decide.LOST_S
             assert len(outcome.actions) == 1
@@ -157,7 +159,7 @@ def test_a_volume_is_made_only_where_none_is(
         assert not deleted.attachments
         is_remake = deleted.phase is VolumePhase.FAILED and not deleted.was_ready
         is_younger = any(
-            other.cluster == spec.cluster and other.id != deleted.id for other in found
+            other.cluster == spec.cluster and other.id != deleted.id for other in listed
         )
         assert is_remake or is_younger or deleted.id in past.created
     if _is_end(outcome) and outcome.refusal is None:
@@ -174,27 +176,29 @@ def test_a_volume_is_made_only_where_none_is(
         )
 
 
-@hypothesis.given(wishes_of_one, volumes(IDS[0]), pasts)
+@hypothesis.given(requests_of_volume, volumes(IDS[0]), pasts)
 def test_what_is_called_done_is_done_and_no_step_harms(
-    wish: model.Request, volume: Volume, past: model.CallHistory
+    requested: model.Request, volume: Volume, past: model.CallHistory
 ) -> None:
     observed = model.ObservedVolumes((volume,))
-    outcome = decide.decide(wish, observed, past)
+    outcome = decide.decide(requested, observed, past)
     _is_consistent(outcome)
-    assert repr(outcome) == repr(decide.decide(wish, observed, past))
+    assert repr(outcome) == repr(decide.decide(requested, observed, past))
     held = {attachment.instance_id for attachment in volume.attachments}
     for action in outcome.actions:
         match action:
             case model.DeleteVolume():
-                assert isinstance(wish, model.RemoveVolume)
+                assert isinstance(requested, model.RemoveVolume)
                 assert not held
             case model.AttachVolume():
-                assert isinstance(wish, model.PublishVolume)
-                assert action.instance_id == wish.instance_id
-                assert not held or (volume.is_shareable and wish.is_shared)
+                assert isinstance(requested, model.PublishVolume)
+                assert action.instance_id == requested.instance_id
+                assert not held or (volume.is_shareable and requested.is_shared)
             case model.DetachVolume():
-                assert isinstance(wish, model.PublishVolume | model.UnpublishVolume)
-                assert wish.instance_id in (None, action.instance_id)
+                assert isinstance(
+                    requested, model.PublishVolume | model.UnpublishVolume
+                )
+                assert requested.instance_id in (None, action.instance_id)
             case model.ResizeVolume():
                 assert action.size_bytes > volume.size_bytes
             case model.RetypeVolume():
@@ -202,52 +206,54 @@ def test_what_is_called_done_is_done_and_no_step_harms(
             case _:
                 raise AssertionError(action)
     if _is_end(outcome) and outcome.refusal is None:
-        _is_true(wish, volume)
+        _is_true(requested, volume)
 
 
-def _is_true(wish: model.Request, volume: Volume) -> None:
+def _is_true(request: model.Request, volume: Volume) -> None:
     held = {attachment.instance_id for attachment in volume.attachments}
-    match wish:
+    match request:
         case model.PublishVolume():
             here = {
                 attachment.instance_id
                 for attachment in volume.attachments
                 if attachment.phase is AttachmentPhase.ATTACHED
             }
-            assert wish.instance_id in here
+            assert request.instance_id in here
         case model.UnpublishVolume():
-            assert wish.instance_id not in held
-            assert wish.instance_id is not None or not held
+            assert request.instance_id not in held
+            assert request.instance_id is not None or not held
         case model.Expand():
-            assert volume.size_bytes >= wish.size_bytes
+            assert volume.size_bytes >= request.size_bytes
         case model.Modify():
-            assert wish.change.type in ("", volume.type)
+            assert request.change.type in ("", volume.type)
         case _:
             raise AssertionError("a volume that is there is not removed")
 
 
-@hypothesis.given(wishes_of_one, pasts)
+@hypothesis.given(requests_of_volume, pasts)
 def test_what_is_absent_is_gone_or_not_found(
-    wish: model.Request, past: model.CallHistory
+    requested: model.Request, past: model.CallHistory
 ) -> None:
-    """An absence that is wished is looked at twice, unless we deleted it."""
-    outcome = decide.decide(wish, model.ObservedVolumes(), past)
-    wants_absence = isinstance(wish, model.RemoveVolume | model.UnpublishVolume)
-    is_ours = isinstance(wish, model.RemoveVolume) and bool(past.actions)
+    """A requested absence is read twice, unless this process deleted the volume."""
+    outcome = decide.decide(requested, model.ObservedVolumes(), past)
+    wants_absence = isinstance(requested, model.RemoveVolume | model.UnpublishVolume)
+    is_ours = isinstance(requested, model.RemoveVolume) and bool(past.actions)
     assert _is_end(outcome) == (past.absences > 1 or is_ours or not wants_absence)
     assert (outcome.refusal is None) == wants_absence
 
 
-@hypothesis.given(st.one_of(wishes_of_one, specs.map(model.Make)), pasts)
-def test_each_wish_reads_its_own_volume_and_at_most_a_source(
-    wish: model.Request, past: model.CallHistory
+@hypothesis.given(st.one_of(requests_of_volume, specs.map(model.Make)), pasts)
+def test_each_request_reads_its_own_volume_and_at_most_a_source(
+    requested: model.Request, past: model.CallHistory
 ) -> None:
-    refs = model.needs(wish, past)
-    if isinstance(wish, model.Make):
+    refs = model.needs(requested, past)
+    if isinstance(requested, model.Make):
         assert refs[0] == ByName("pvc-1")
         assert set(refs[1:]) <= {ById(IDS[3])}
     else:
-        is_attachment = isinstance(wish, model.PublishVolume | model.UnpublishVolume)
+        is_attachment = isinstance(
+            requested, model.PublishVolume | model.UnpublishVolume
+        )
         assert refs == (ById(IDS[0], is_attachment),)
 
 

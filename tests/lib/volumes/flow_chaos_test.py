@@ -28,7 +28,7 @@ class Died(BaseException):
 class Step:
     """One call, and what goes wrong with it.
 
-    kind: of the wish. trouble: "refused", "lost", "failing", "stuck", "died before",
+    kind: of the request. trouble: "refused", "lost", "failing", "stuck", "died before",
     "died after", "restart", "server gone" or nothing; at: at which call of the cloud.
     """
 
@@ -78,7 +78,7 @@ class World:
         self.clock = clock.Clock()
         self.cloud = fake.FakeVolumes(self.clock)
         self.cloud.instances = set(NODES)
-        self.given: dict[str, VolumeId] = {}
+        self.created_ids: dict[str, VolumeId] = {}
         self.doomed: set[str] = set()
         self.restart()
 
@@ -87,7 +87,7 @@ class World:
         self.process = flow.VolumesFlow(lambda: self.cloud, effects)
 
     def step(self, step: Step) -> None:
-        """Make a call; whoever wanted a volume gone wants nothing else of it."""
+        """Make a call; after a deletion is requested no other call follows."""
         name = NAMES[step.name]
         if name in self.doomed:
             step = dataclasses.replace(step, kind="remove")
@@ -147,7 +147,7 @@ class World:
             self.cloud.put(dataclasses.replace(volume, phase=phase, was_ready=True))
 
     def settle(self, kind: str, name: str, node: InstanceId) -> None:
-        volume_id = self.given.get(name, VolumeId("none"))
+        volume_id = self.created_ids.get(name, VolumeId("none"))
         requests: dict[str, model.Request] = {
             "make": model.Make(VolumeSpec(name, SIZE, "blue")),
             "publish": model.PublishVolume(volume_id, node),
@@ -156,14 +156,14 @@ class World:
             "remove": model.RemoveVolume(volume_id),
         }
         call = callers.Caller(self.clock() + 300)
-        if kind == "remove" and name in self.given:
+        if kind == "remove" and name in self.created_ids:
             self.doomed.add(name)
         observed = self.process.settle(requests[kind], call)
         if kind == "make":
             assert observed is not None
-            assert self.given.setdefault(name, observed.id) == observed.id
+            assert self.created_ids.setdefault(name, observed.id) == observed.id
         if kind == "remove":
-            self.given.pop(name, None)
+            self.created_ids.pop(name, None)
             self.doomed.discard(name)
 
     def there(self) -> list[Volume]:

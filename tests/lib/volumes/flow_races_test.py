@@ -48,11 +48,11 @@ class World:
     def at(self, seconds: float, event: Callable[[], None]) -> None:
         self._events.append((seconds, event))
 
-    def settle(self, wish: model.Request, patience_s: float) -> str:
+    def settle(self, request: model.Request, patience_s: float) -> str:
         effects = callers.CallEffects(self.clock, self.clock.wait)
         process = flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)
         try:
-            process.settle(wish, callers.Caller(self.clock() + patience_s))
+            process.settle(request, callers.Caller(self.clock() + patience_s))
         except RefusedCall as refused:
             return refused.code.value
         return "OK"
@@ -66,7 +66,7 @@ class Race:
     loses: an instance that is deleted then; leaves: its attachments stay behind.
     """
 
-    wish: model.Request
+    request: model.Request
     start: Volume
     becomes: Volume | None
     after_s: float
@@ -239,7 +239,7 @@ def _run(race: Race) -> tuple[str, float, int]:
 
     world.at(race.after_s, happens)
     began = world.clock()
-    code = world.settle(race.wish, race.patience_s)
+    code = world.settle(race.request, race.patience_s)
     # A write that was refused for being too early is no write.
     writes = [call for call in world.cloud.calls if call not in READS]
     return code, world.clock() - began, len(writes)

@@ -45,10 +45,10 @@ class World:
         effects = callers.CallEffects(self.clock, self.clock.wait)
         self.process = flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)
 
-    def ends(self, wish: model.Request, patience_s: float = 600.0) -> Code | None:
+    def ends(self, request: model.Request, patience_s: float = 600.0) -> Code | None:
         """Return the code with which a call ends; None: OK."""
         try:
-            self.process.settle(wish, callers.Caller(self.clock() + patience_s))
+            self.process.settle(request, callers.Caller(self.clock() + patience_s))
         except RefusedCall as refused:
             return refused.code
         return None
@@ -177,11 +177,11 @@ def test_only_volumes_of_another_cluster_are_not_deleted(
 
 
 @pytest.mark.parametrize(
-    "wish", [model.UnpublishVolume(ID, NODE), model.RemoveVolume(ID, "blue")]
+    "requested", [model.UnpublishVolume(ID, NODE), model.RemoveVolume(ID, "blue")]
 )
-def test_one_false_absence_is_no_success(wish: model.Request) -> None:
+def test_one_false_absence_is_no_success(requested: model.Request) -> None:
     """A 404 that is not repeated, from a cloud that reloads its routes."""
-    held = (Attachment(NODE),) if isinstance(wish, model.UnpublishVolume) else ()
+    held = (Attachment(NODE),) if isinstance(requested, model.UnpublishVolume) else ()
     phase = VolumePhase.IN_USE if held else VolumePhase.AVAILABLE
     world = World(dataclasses.replace(VOLUME, phase=phase, attachments=held))
     (volume,) = world.cloud.volumes()
@@ -195,10 +195,10 @@ def test_one_false_absence_is_no_success(wish: model.Request) -> None:
             world.cloud.put(volume)
 
     world.cloud.before_call = come_back
-    assert world.ends(wish) is None
+    assert world.ends(requested) is None
     observed = world.cloud.volumes()
     assert not observed or not observed[0].attachments
-    assert bool(observed) == isinstance(wish, model.UnpublishVolume)
+    assert bool(observed) == isinstance(requested, model.UnpublishVolume)
 
 
 def test_a_throttled_creation_is_tried_again_at_once() -> None:

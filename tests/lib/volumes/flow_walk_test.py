@@ -1,6 +1,6 @@
-"""Every wish comes true from any death: killed before or after each single cloud call.
+"""Every request comes true from any death: killed before or after each cloud call.
 
-The table that is printed has one row per wish and call; a row that is missing fails.
+The table that is printed has one row per request and call; a row that is missing fails.
 """
 
 import dataclasses
@@ -49,13 +49,13 @@ class World:
         self.cloud.put(*volumes)
 
     def settle(
-        self, wish: model.Request, patience_s: float = 600.0, is_fresh: bool = False
+        self, request: model.Request, patience_s: float = 600.0, is_fresh: bool = False
     ) -> Volume | None:
         """Settle a request; is_fresh: by a process that was started just now."""
         effects = callers.CallEffects(self.clock, self.clock.wait)
         started = None if is_fresh else -math.inf
         process = flow.VolumesFlow(lambda: self.cloud, effects, started)
-        return process.settle(wish, callers.Caller(self.clock() + patience_s))
+        return process.settle(request, callers.Caller(self.clock() + patience_s))
 
     def now(self, volume_id: str = ID) -> Volume | None:
         """See a volume without a call."""
@@ -92,9 +92,9 @@ def _has(field: str, value: object) -> Callable[[World], bool]:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A wish, where it starts, the calls it takes, and whether it came true."""
+    """A request, where it starts, the calls it takes, and whether it came true."""
 
-    wish: model.Request
+    request: model.Request
     start: tuple[Volume, ...]
     calls: tuple[str, ...]
     is_true: Callable[[World], bool]
@@ -174,13 +174,13 @@ DEATHS = [
 
 def _die_at(world: World, number: int, when: str) -> None:
     """Kill the process at its call of this number, from 0."""
-    seen = 0
+    calls_made = 0
 
     def check(operation: str) -> None:
         del operation
-        nonlocal seen
-        seen += 1
-        if seen == number + 1:
+        nonlocal calls_made
+        calls_made += 1
+        if calls_made == number + 1:
             raise Died
 
     if when == "before":
@@ -194,9 +194,9 @@ def _live(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_wish_takes_the_calls_it_must_and_no_other(name: str) -> None:
+def test_a_request_takes_the_calls_it_must_and_no_other(name: str) -> None:
     world = World(*CASES[name].start)
-    world.settle(CASES[name].wish)
+    world.settle(CASES[name].request)
     assert tuple(world.cloud.calls) == CASES[name].calls
     assert CASES[name].is_true(world)
 
@@ -212,11 +212,13 @@ AGAIN = {
 
 
 @pytest.mark.parametrize(("name", "most"), AGAIN.items())
-def test_a_wish_that_is_fulfilled_costs_next_to_nothing(name: str, most: int) -> None:
+def test_a_request_that_is_fulfilled_costs_next_to_nothing(
+    name: str, most: int
+) -> None:
     world = World(*CASES[name].start)
-    world.settle(CASES[name].wish)
+    world.settle(CASES[name].request)
     world.cloud.calls.clear()
-    world.settle(CASES[name].wish)
+    world.settle(CASES[name].request)
     assert len(world.cloud.calls) <= most
 
 
@@ -227,12 +229,12 @@ def test_each_death_is_survived(capsys: pytest.CaptureFixture[str]) -> None:
         world = World(*case.start)
         _die_at(world, number, when)
         with pytest.raises(Died):
-            world.settle(case.wish)
+            world.settle(case.request)
         _live(world)
-        world.settle(case.wish, is_fresh=True)
+        world.settle(case.request, is_fresh=True)
         rows[name, number, when] = case.is_true(world)
     with capsys.disabled():
-        print(f"\n{'wish':22} {'death at call':28} result")
+        print(f"\n{'request':22} {'death at call':28} result")
         for (name, number, when), is_true in rows.items():
             where = f"{when} {CASES[name].calls[number]}"
             print(f"{name:22} {number} {where:26} {'true' if is_true else 'FALSE'}")
@@ -242,7 +244,7 @@ def test_each_death_is_survived(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("name", "number", "when"), DEATHS)
 def test_two_processes_at_once_agree(name: str, number: int, when: str) -> None:
-    """A second process settles the same wish within each call of the first."""
+    """A second process settles the same request within each call of the first."""
     case = CASES[name]
     world = World(*case.start)
     others: list[Volume | None] = []
@@ -250,7 +252,7 @@ def test_two_processes_at_once_agree(name: str, number: int, when: str) -> None:
     def other(operation: str) -> None:
         del operation
         _live(world)
-        others.append(world.settle(case.wish))
+        others.append(world.settle(case.request))
 
     _die_at(world, number, when)
     hook = world.cloud.before_call if when == "before" else world.cloud.after_call
@@ -265,7 +267,7 @@ def test_two_processes_at_once_agree(name: str, number: int, when: str) -> None:
         world.cloud.before_call = once
     else:
         world.cloud.after_call = once
-    mine = world.settle(case.wish)
+    mine = world.settle(case.request)
     world.clock.move(5)  # one that is too many is on its way out
     assert len(others) == 1
     assert case.is_true(world)
@@ -288,9 +290,9 @@ def test_a_lost_answer_is_told_and_the_next_call_goes_on(
     world = World(*case.start)
     world.cloud.faults.lost.append(operation)
     with pytest.raises(RefusedCall) as raised:
-        world.settle(case.wish)
+        world.settle(case.request)
     assert raised.value.code is Code.UNAVAILABLE
-    world.settle(case.wish)
+    world.settle(case.request)
     assert case.is_true(world)
 
 
@@ -306,12 +308,12 @@ def test_a_cloud_that_fails_once_fails_nothing_for_good(
     world.cloud.faults.refusals[:] = [None] * number + [down]
     is_look_while_waiting = number > 1 and case.calls[number] in (GET, FIND)
     if is_look_while_waiting:
-        world.settle(case.wish)
+        world.settle(case.request)
     else:
         with pytest.raises(RefusedCall) as raised:
-            world.settle(case.wish)
+            world.settle(case.request)
         assert raised.value.code is Code.UNAVAILABLE
-    world.settle(case.wish)
+    world.settle(case.request)
     assert case.is_true(world)
 
 
@@ -335,7 +337,7 @@ OUTCOMES: dict[str, tuple[fake.Late, float, float]] = {
 def test_a_request_that_is_carried_out_late_changes_no_result(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Each write of each wish, with each outcome; then the wish is made again."""
+    """Each write of each request, with each outcome; then the request is made again."""
     rows: dict[tuple[str, str, str], bool] = {}
     for name, operation in LOST:
         for outcome, (late, skew_s, skew_after_s) in OUTCOMES.items():
@@ -346,11 +348,11 @@ def test_a_request_that_is_carried_out_late_changes_no_result(
             process = flow.VolumesFlow(lambda w=world: w.cloud, effects, -math.inf)  # type: ignore[misc]  # bound now
             world.cloud.faults.late[operation] = late
             with pytest.raises((RefusedCall, Died)) as raised:
-                process.settle(case.wish, callers.Caller(world.clock() + 600))
+                process.settle(case.request, callers.Caller(world.clock() + 600))
             world.cloud.skew_s = skew_after_s
             if raised.type is Died:
                 process = flow.VolumesFlow(lambda w=world: w.cloud, effects)  # type: ignore[misc]  # bound now
-            process.settle(case.wish, callers.Caller(world.clock() + 600))
+            process.settle(case.request, callers.Caller(world.clock() + 600))
             world.clock.move(200)
             rows[name, operation, outcome] = case.is_true(world)
     with capsys.disabled():
@@ -360,14 +362,14 @@ def test_a_request_that_is_carried_out_late_changes_no_result(
     assert all(rows.values()), [row for row, is_true in rows.items() if not is_true]
 
 
-def test_a_wish_takes_the_same_calls_whatever_the_cloud_s_clock_shows() -> None:
+def test_a_request_takes_the_same_calls_whatever_the_cloud_s_clock_shows() -> None:
     """Ages are measured by one clock: ours, or the cloud's."""
     rows: dict[tuple[str, float], tuple[str, ...]] = {}
     for name, case in CASES.items():
         for skew_s in (-SKEW_S, 0.0, SKEW_S):
             world = World(*case.start)
             world.cloud.skew_s = skew_s
-            world.settle(case.wish)
+            world.settle(case.request)
             assert case.is_true(world)
             rows[name, skew_s] = tuple(world.cloud.calls)
     assert all(callers == CASES[name].calls for (name, _), callers in rows.items())

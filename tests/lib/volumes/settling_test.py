@@ -40,11 +40,11 @@ class World:
             dry_run=dry_run,
         )
 
-    def settle(self, wish: model.Request) -> list[tuple[object, ...]]:
-        """Settle a wish; return the event, key and action of each entry of the log."""
+    def settle(self, request: model.Request) -> list[tuple[object, ...]]:
+        """Settle a request; return event, key and action of each log entry."""
         merge = structlog.contextvars.merge_contextvars
         with structlog.testing.capture_logs(processors=[merge]) as log:
-            self.process.settle(wish, callers.Caller(self.clock() + 60.0))
+            self.process.settle(request, callers.Caller(self.clock() + 60.0))
         assert {item["controller"] for item in log} <= {"volumes"}
         return [(item["event"], item["key"], item.get("action")) for item in log]
 
@@ -53,7 +53,7 @@ class World:
         return self.registry.get_sample_value("mooring_reconcile_total", labels)
 
 
-WISHES = {
+REQUESTS = {
     "create": (model.Make(SPEC), "name pvc-2", "CreateVolume"),
     "attach": (model.PublishVolume(ID, NODE), ID, "AttachVolume"),
     "resize": (model.Expand(ID, 2 * SIZE), ID, "ResizeVolume"),
@@ -61,23 +61,27 @@ WISHES = {
 }
 
 
-@pytest.mark.parametrize(("wish", "key", "action"), WISHES.values(), ids=WISHES.keys())
+@pytest.mark.parametrize(
+    ("requested", "key", "action"), REQUESTS.values(), ids=REQUESTS.keys()
+)
 def test_each_action_is_one_entry_of_the_log_when_it_was_carried_out(
-    wish: model.Request, key: str, action: str
+    requested: model.Request, key: str, action: str
 ) -> None:
     """Before the call ends, so that a kill in between leaves its trace."""
     world = World()
     assert world.count(metrics.Result.SUCCESS) == 0
-    assert world.settle(wish) == [("action completed", key, action)]
+    assert world.settle(requested) == [("action completed", key, action)]
     assert world.count(metrics.Result.SUCCESS) == 1
     assert (world.count(metrics.Result.REQUEUE) or 0) >= 1
-    assert world.settle(wish) == []
+    assert world.settle(requested) == []
     assert world.count(metrics.Result.SUCCESS) == 2
 
 
-@pytest.mark.parametrize(("wish", "key", "action"), WISHES.values(), ids=WISHES.keys())
+@pytest.mark.parametrize(
+    ("requested", "key", "action"), REQUESTS.values(), ids=REQUESTS.keys()
+)
 def test_a_dry_run_changes_nothing_and_refuses_what_it_would_have_to_do(
-    wish: model.Request, key: str, action: str
+    requested: model.Request, key: str, action: str
 ) -> None:
     world = World(dry_run=True)
     before = world.cloud.volumes()
@@ -86,7 +90,7 @@ def test_a_dry_run_changes_nothing_and_refuses_what_it_would_have_to_do(
             with pytest.raises(
                 RefusedCall, match=f"not carried out: {action}"
             ) as refused:
-                world.process.settle(wish, callers.Caller(world.clock() + 60.0))
+                world.process.settle(requested, callers.Caller(world.clock() + 60.0))
             assert refused.value.code is Code.ABORTED
     assert [(item["event"], item["key"]) for item in log] == [
         ("action skipped (dry run)", key)

@@ -88,15 +88,15 @@ def test_the_order_of_tags_never_counts(
     """A map is a map, in whatever order a server gives it."""
     items = list(tags.items())
     rng.shuffle(items)
-    one = dataclasses.replace(LARGE, additional_tags=tags)
-    two = dataclasses.replace(LARGE, additional_tags=dict(items))
-    assert checksums.mcm(one) == checksums.mcm(two)
+    first = dataclasses.replace(LARGE, additional_tags=tags)
+    second = dataclasses.replace(LARGE, additional_tags=dict(items))
+    assert checksums.mcm(first) == checksums.mcm(second)
 
 
 @hypothesis.given(strategies.lists(strategies.text(min_size=1), max_size=4))
 def test_the_order_of_networks_counts(networks: list[str]) -> None:
     """The order in which an instance gets its networks is part of what it is."""
-    one = dataclasses.replace(LARGE, additional_networks=tuple(networks))
-    two = dataclasses.replace(LARGE, additional_networks=tuple(reversed(networks)))
+    first = dataclasses.replace(LARGE, additional_networks=tuple(networks))
+    second = dataclasses.replace(LARGE, additional_networks=tuple(reversed(networks)))
     same = networks == networks[::-1]
-    assert (checksums.mcm(one) == checksums.mcm(two)) == same
+    assert (checksums.mcm(first) == checksums.mcm(second)) == same

@@ -374,15 +374,15 @@ DHCP = [
 ]
 
 
-@pytest.mark.parametrize(("layout", "given", "expected"), DHCP)
+@pytest.mark.parametrize(("layout", "value", "expected"), DHCP)
 def test_dhcp_is_that_of_the_layout(
-    configuration: Configuration, layout: str, given: bool | None, expected: bool
+    configuration: Configuration, layout: str, value: bool | None, expected: bool
 ) -> None:
     """True unless the layout has the switch and it is off."""
     document = configuration(layout)
     block = layout[0].lower() + layout[1:]
-    if given is not None:
-        put(document, f"{block}.externalNetworkDHCP", given)
+    if value is not None:
+        put(document, f"{block}.externalNetworkDHCP", value)
     observed = documents.cluster_configuration(document)
     assert observed.external_network_dhcp is expected
     assert observed.connection.password == "s3cr3t"

@@ -20,14 +20,14 @@ def gone(pid: int) -> bool:
 
 def test_lines_of_both_streams_are_handed_on() -> None:
     """What a command says is shown, wherever it says it."""
-    seen: list[str] = []
+    lines: list[str] = []
     commands.run(
         ["sh", "-c", "echo out; echo err >&2"],
         failure="no",
         env=ENV,
-        on_line=seen.append,
+        on_line=lines.append,
     )
-    assert sorted(seen) == ["err", "out"]
+    assert sorted(lines) == ["err", "out"]
 
 
 def test_failure_carries_the_end_of_the_output() -> None:
@@ -67,12 +67,12 @@ def test_interrupt_ends_the_command_and_its_children() -> None:
 
 def test_command_sees_only_the_environment_given(tmp_path: pathlib.Path) -> None:
     """Nothing of our own environment leaks into a build."""
-    seen: list[str] = []
+    lines: list[str] = []
     commands.run(
         ["sh", "-c", "pwd; echo ${HOME-none}"],
         failure="no",
         env=ENV,
         cwd=tmp_path,
-        on_line=seen.append,
+        on_line=lines.append,
     )
-    assert seen == [str(tmp_path), "none"]
+    assert lines == [str(tmp_path), "none"]

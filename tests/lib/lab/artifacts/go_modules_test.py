@@ -112,7 +112,9 @@ def test_helm_is_the_release_we_name() -> None:
 def test_programs_of_one_module_are_neighbours() -> None:
     """Each module of a group is built in one go, so shared packages compile once."""
     for group in go_modules.GROUPS:
-        runs = itertools.groupby(go_modules.in_groups([group]), lambda one: one.module)
+        runs = itertools.groupby(
+            go_modules.in_groups([group]), lambda program: program.module
+        )
         modules = [module for module, _ in runs]
         assert len(modules) == len(set(modules))
 

@@ -28,9 +28,9 @@ def test_go_on_path_comes_first(
     where: places.Places, pretended_go: dict[str, str]
 ) -> None:
     """The machine's own Go is used when it is new enough."""
-    found = go_toolchain.find(where, (99, 1, 0), pretended_go)
-    assert found is not None
-    assert str(found.parent) == pretended_go["PATH"].split(":")[0]
+    program = go_toolchain.find(where, (99, 1, 0), pretended_go)
+    assert program is not None
+    assert str(program.parent) == pretended_go["PATH"].split(":")[0]
 
 
 def test_old_go_is_passed_over(

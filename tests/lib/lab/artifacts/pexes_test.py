@@ -49,8 +49,8 @@ def test_files_come_from_a_folder_without_a_checkout(
     """Outside a checkout the released files are taken, and they run."""
     pexes.bring(where, None, filled(tmp_path / "bin"), progress.Silent(), USUAL)
     command = pexes.command(pexes.path(where, CCM))
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert said == "I am openstack-ccm\n"
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output == "I am openstack-ccm\n"
 
 
 def test_a_missing_file_is_told(where: places.Places, tmp_path: pathlib.Path) -> None:

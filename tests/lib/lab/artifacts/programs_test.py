@@ -107,7 +107,7 @@ class Counted(progress.Silent):
     """Remembers what a step said and how far it was."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.texts: list[str] = []
 
     @contextlib.contextmanager
     def step(self, what: str) -> Iterator[progress.ProgressStep]:
@@ -115,10 +115,10 @@ class Counted(progress.Silent):
         yield self
 
     def note(self, text: str) -> None:
-        self.said.append(text)
+        self.texts.append(text)
 
     def advance(self, done: int, total: int) -> None:
-        self.said.append(f"{done} of {total}")
+        self.texts.append(f"{done} of {total}")
 
 
 def test_progress_counts_what_is_compiled_and_not_what_is_cached(
@@ -127,4 +127,4 @@ def test_progress_counts_what_is_compiled_and_not_what_is_cached(
     """Of four packages two are to be compiled; after the last one comes the linker."""
     shown = Counted()
     programs.build(where, ["scheduler"], shown, pretended_go)
-    assert shown.said[-4:] == ["x", "1 of 2", "linking", "2 of 2"]
+    assert shown.texts[-4:] == ["x", "1 of 2", "linking", "2 of 2"]

@@ -21,8 +21,8 @@ CHARTS = (
     "openstack-ccm",
     "osdpl-controller",
 )
-RENDERED = tuple(one for one in charts.SNAPSHOTS if one.chart in CHARTS)
-SNAPSHOTS = [pytest.param(one, id=f"{one.chart}-{one.name}") for one in RENDERED]
+RENDERED = tuple(row for row in charts.SNAPSHOTS if row.chart in CHARTS)
+SNAPSHOTS = [pytest.param(row, id=f"{row.chart}-{row.name}") for row in RENDERED]
 LEFT_WITHIN_S = 300
 """Source: Kubernetes, DefaultTolerationSeconds."""
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -83,17 +83,17 @@ def test_permissions_are_listed_one_by_one(snapshot: charts.Snapshot) -> None:
     """No wildcard, and no role that Kubernetes brings and that has one."""
     rules = [
         rule
-        for one in snapshot.objects(ROOT)
-        if one["kind"] in ("Role", "ClusterRole")
-        for rule in one["rules"]
+        for document in snapshot.objects(ROOT)
+        if document["kind"] in ("Role", "ClusterRole")
+        for rule in document["rules"]
     ]
     assert rules
     granted = {text for rule in rules for texts in rule.values() for text in texts}
     assert "*" not in granted
     bound = {
-        one["roleRef"]["name"]
-        for one in snapshot.objects(ROOT)
-        if one["kind"] in ("RoleBinding", "ClusterRoleBinding")
+        document["roleRef"]["name"]
+        for document in snapshot.objects(ROOT)
+        if document["kind"] in ("RoleBinding", "ClusterRoleBinding")
     }
     assert not bound & {"cluster-admin", "admin", "edit"}
 
@@ -101,49 +101,61 @@ def test_permissions_are_listed_one_by_one(snapshot: charts.Snapshot) -> None:
 @pytest.mark.parametrize("snapshot", SNAPSHOTS)
 def test_a_host_that_does_not_answer_is_left(snapshot: charts.Snapshot) -> None:
     """Within the time that Kubernetes gives every other pod."""
-    found = [
-        one
-        for one in pod(snapshot)["tolerations"]
-        if tolerated(one, UNREACHABLE, "NoExecute")
+    tolerations = [
+        toleration
+        for toleration in pod(snapshot)["tolerations"]
+        if tolerated(toleration, UNREACHABLE, "NoExecute")
     ]
-    print(snapshot.chart, snapshot.name, found)
-    assert found
-    assert all(one.get("tolerationSeconds", 10**9) <= LEFT_WITHIN_S for one in found)
+    print(snapshot.chart, snapshot.name, tolerations)
+    assert tolerations
+    assert all(
+        toleration.get("tolerationSeconds", 10**9) <= LEFT_WITHIN_S
+        for toleration in tolerations
+    )
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS)
 def test_pods_are_evicted_by_taints_of_others(snapshot: charts.Snapshot) -> None:
     """Nobody's NoExecute taint is tolerated unseen; NoSchedule taints all are."""
-    given = pod(snapshot)["tolerations"]
-    assert not [one for one in given if tolerated(one, "example.com/x", "NoExecute")]
-    assert [one for one in given if tolerated(one, "example.com/x", "NoSchedule")]
+    tolerations = pod(snapshot)["tolerations"]
+    assert not [
+        toleration
+        for toleration in tolerations
+        if tolerated(toleration, "example.com/x", "NoExecute")
+    ]
+    assert [
+        toleration
+        for toleration in tolerations
+        if tolerated(toleration, "example.com/x", "NoSchedule")
+    ]
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS)
 def test_deckhouse_is_seen_only_with_its_switch(snapshot: charts.Snapshot) -> None:
     """Labels, namespaces, priority classes and labels of alerts."""
     enabled = snapshot.all_values(ROOT)["deckhouse"]["enabled"]
-    found = {
+    matches = {
         text
-        for one in snapshot.objects(ROOT)
-        for text in texts(one)
+        for document in snapshot.objects(ROOT)
+        for text in texts(document)
         if DECKHOUSE.search(ANYWHERE.sub("", text))
     }
     if not enabled:
-        assert found == set()
+        assert matches == set()
         return
-    assert {"heritage", "deckhouse", "dedicated.deckhouse.io"} <= found
+    assert {"heritage", "deckhouse", "dedicated.deckhouse.io"} <= matches
     labelled = [
-        one["metadata"].get("labels", {}).get("heritage") == "deckhouse"
-        for one in snapshot.objects(ROOT)
-        if one["kind"] == "Deployment"
+        document["metadata"].get("labels", {}).get("heritage") == "deckhouse"
+        for document in snapshot.objects(ROOT)
+        if document["kind"] == "Deployment"
     ]
     assert labelled == [True]
 
 
 def test_each_chart_has_a_snapshot_with_and_without_deckhouse() -> None:
     rows = {
-        (one.chart, one.all_values(ROOT)["deckhouse"]["enabled"]) for one in RENDERED
+        (snapshot.chart, snapshot.all_values(ROOT)["deckhouse"]["enabled"])
+        for snapshot in RENDERED
     }
     assert rows == {(chart, on) for chart in CHARTS for on in (False, True)}
 
@@ -164,7 +176,10 @@ def test_no_port_of_the_host_is_one_of_the_reference(snapshot: charts.Snapshot) 
         return
     declared = set()
     for container in pod(snapshot)["containers"]:
-        declared |= {one["containerPort"] for one in container.get("ports", ())}
+        declared |= {
+            declared_port["containerPort"]
+            for declared_port in container.get("ports", ())
+        }
         for argument in container["args"]:
             for port in REFERENCE_PORTS:
                 assert not argument.endswith(f":{port}"), argument
@@ -224,7 +239,9 @@ def test_a_chart_carries_the_library_as_it_is(chart: str) -> None:
     assert carried == charts.library(ROOT)
     head = yaml.safe_load((charts.folder(ROOT, chart) / "Chart.yaml").read_text())
     version = yaml.safe_load(carried["Chart.yaml"])["version"]
-    needed = {one["name"]: one["version"] for one in head["dependencies"]}
+    needed = {
+        dependency["name"]: dependency["version"] for dependency in head["dependencies"]
+    }
     assert needed == {charts.LIBRARY: version}
 
 

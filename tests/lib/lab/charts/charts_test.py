@@ -40,7 +40,7 @@ def root(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def test_empty_documents_are_no_objects(root: pathlib.Path) -> None:
-    kinds = [one["kind"] for one in SNAPSHOT.objects(root)]
+    kinds = [document["kind"] for document in SNAPSHOT.objects(root)]
     assert kinds == ["Secret", "Deployment"]
     assert SNAPSHOT.objects(root, "Secret") == [{"kind": "Secret"}]
     assert SNAPSHOT.deployment(root)["replicas"] == 2
@@ -58,9 +58,9 @@ def test_values_lie_over_those_of_the_chart_as_helm_lays_them(
 
 
 def test_what_the_schema_refuses_is_named_by_its_path(root: pathlib.Path) -> None:
-    given = SNAPSHOT.all_values(root)
-    assert charts.refused(root, "web", given) == []
-    bad = charts.merged(given, {"probe": {"port": "http"}})
+    values = SNAPSHOT.all_values(root)
+    assert charts.refused(root, "web", values) == []
+    bad = charts.merged(values, {"probe": {"port": "http"}})
     assert charts.refused(root, "web", bad) == ["probe.port"]
 
 

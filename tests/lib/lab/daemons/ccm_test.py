@@ -33,14 +33,22 @@ def test_the_manifest_gives_what_the_node_controllers_need() -> None:
     kinds = [document["kind"] for document in documents]
     cluster_wide = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]
     assert kinds == [*cluster_wide, "Role", "RoleBinding"]
-    may = {
+    allowed = {
         (resource, verb)
         for rule in documents[1]["rules"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    assert {("nodes", "delete"), ("nodes", "patch"), ("nodes/status", "patch")} <= may
-    assert not {one for one in may if one[0] in ("secrets", "*") or one[1] == "*"}
+    assert {
+        ("nodes", "delete"),
+        ("nodes", "patch"),
+        ("nodes/status", "patch"),
+    } <= allowed
+    assert not {
+        permission
+        for permission in allowed
+        if permission[0] in ("secrets", "*") or permission[1] == "*"
+    }
 
 
 def test_the_account_is_the_manifest_s() -> None:

@@ -38,7 +38,9 @@ def test_heart_beats_faster_than_the_grace_period() -> None:
 
 def test_two_labs_share_neither_bridge_nor_addresses() -> None:
     """Two labs side by side do not route into each other."""
-    one, other = (json.loads(kubelet_files.network(lab)) for lab in (WHERE, OTHER))
-    plugins = (one["plugins"][0], other["plugins"][0])
+    network, other_network = (
+        json.loads(kubelet_files.network(lab)) for lab in (WHERE, OTHER)
+    )
+    plugins = (network["plugins"][0], other_network["plugins"][0])
     assert plugins[0]["bridge"] != plugins[1]["bridge"]
     assert plugins[0]["ipam"]["ranges"] != plugins[1]["ipam"]["ranges"]

@@ -17,7 +17,7 @@ MOUNTINFO = """\
 
 def test_hierarchies_of_both_versions_are_found() -> None:
     """No cgroup of the lab is forgotten on a host that has both."""
-    assert [str(one) for one in node_host.hierarchies(MOUNTINFO)] == [
+    assert [str(folder) for folder in node_host.hierarchies(MOUNTINFO)] == [
         "/sys/fs/cgroup/cpu",
         "/sys/fs/cgroup/unified",
     ]
@@ -25,8 +25,8 @@ def test_hierarchies_of_both_versions_are_found() -> None:
 
 def test_only_own_mounts_are_found_inner_ones_first() -> None:
     """A folder that merely begins alike is not ours to unmount."""
-    found = node_host.mounts_below(pathlib.Path("/lab/node"), MOUNTINFO)
-    assert found == ("/lab/node/kubelet/pods/a b", "/lab/node/kubelet")
+    mounts = node_host.mounts_below(pathlib.Path("/lab/node"), MOUNTINFO)
+    assert mounts == ("/lab/node/kubelet/pods/a b", "/lab/node/kubelet")
 
 
 def test_bridge_name_fits_an_interface() -> None:

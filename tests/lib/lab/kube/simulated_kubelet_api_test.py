@@ -16,15 +16,15 @@ NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 class Cloud:
     """A cloud that is only looked at."""
 
-    def __init__(self, *there: servers.Server) -> None:
-        self.there = there
+    def __init__(self, *present: servers.Server) -> None:
+        self.servers = present
 
     def items(self) -> tuple[servers.Server, ...]:
-        return self.there
+        return self.servers
 
     def set(self, status: str) -> None:
-        self.there = tuple(
-            dataclasses.replace(one, status=status) for one in self.there
+        self.servers = tuple(
+            dataclasses.replace(server, status=status) for server in self.servers
         )
 
     def boot(self, name: str, kind: servers.Kind) -> servers.Server:
@@ -41,7 +41,7 @@ class Cloud:
 
 def tick(api: fake.FakeApi, cloud: Cloud, ticks: list[str]) -> list[str]:
     """Run through some ticks; before each the server gets the status named."""
-    left, said = iter(ticks), list[str]()
+    left, lines = iter(ticks), list[str]()
 
     def wait() -> bool:
         status = next(left, None)
@@ -51,19 +51,19 @@ def tick(api: fake.FakeApi, cloud: Cloud, ticks: list[str]) -> list[str]:
             cloud.set(status)
         return status is not None
 
-    simulated_kubelet.run(api, cloud, ["a"], lambda: NOW, wait, said.append)
-    return said
+    simulated_kubelet.run(api, cloud, ["a"], lambda: NOW, wait, lines.append)
+    return lines
 
 
 def names(api: fake.FakeApi) -> list[str]:
-    return [table.node(one).name for one in api.all(resources.NODES)]
+    return [table.node(node).name for node in api.all(resources.NODES)]
 
 
 def test_running_server_has_a_ready_node_and_a_lease() -> None:
     """One tick makes the Node; it is Ready and its Lease is renewed."""
     api = fake.FakeApi()
     assert tick(api, Cloud(servers.Server("1", "a", "ACTIVE")), ["ACTIVE"]) == []
-    assert [table.node(one).ready for one in api.all(resources.NODES)] == ["True"]
+    assert [table.node(node).ready for node in api.all(resources.NODES)] == ["True"]
     assert len(api.all(resources.LEASES)) == 1
 
 

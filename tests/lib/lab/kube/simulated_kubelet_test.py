@@ -10,7 +10,7 @@ NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=datetime.UTC)
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "wanted"),
+    ("before", "now", "expected"),
     [
         pytest.param({}, {"a": "1"}, ["Register a", "Beat a"], id="booted"),
         pytest.param({"a": "1"}, {"a": "1"}, ["Beat a"], id="runs on"),
@@ -25,25 +25,27 @@ NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=datetime.UTC)
     ],
 )
 def test_a_kubelet_registers_when_its_machine_boots(
-    before: simulated_kubelet.Running, now: simulated_kubelet.Running, wanted: list[str]
+    before: simulated_kubelet.Running,
+    now: simulated_kubelet.Running,
+    expected: list[str],
 ) -> None:
     """Booting registers, running beats, and nothing else does anything."""
-    got = [
-        f"{type(one).__name__} {one.name}"
-        for one in simulated_kubelet.decide(before, now)
+    actions = [
+        f"{type(action).__name__} {action.name}"
+        for action in simulated_kubelet.decide(before, now)
     ]
-    assert got == wanted
+    assert actions == expected
 
 
 def test_only_active_servers_of_the_lab_run() -> None:
     """A stopped server, one being built and somebody else's have no kubelet."""
-    seen = [
+    listed = [
         servers.Server("1", "a", "ACTIVE"),
         servers.Server("2", "b", "SHUTOFF"),
         servers.Server("3", "c", "BUILD"),
         servers.Server("4", "foreign", "ACTIVE"),
     ]
-    assert simulated_kubelet.running(["a", "b", "c"], seen) == {"a": "1"}
+    assert simulated_kubelet.running(["a", "b", "c"], listed) == {"a": "1"}
 
 
 def test_node_is_registered_as_a_kubelet_does_it() -> None:

@@ -15,11 +15,11 @@ def test_the_same_machine_and_locks_give_the_same_folder_in_the_cache(
 ) -> None:
     where = places.Places(tmp_path / "cache", tmp_path / "state")
 
-    found = install.locate(where)
+    installation = install.locate(where)
 
-    assert found == install.locate(where)
-    assert found.folder.parent == tmp_path / "cache" / "openstack"
-    assert not found.is_complete
+    assert installation == install.locate(where)
+    assert installation.folder.parent == tmp_path / "cache" / "openstack"
+    assert not installation.is_complete
 
 
 def test_a_build_begins_with_saying_what_the_system_lacks(

@@ -13,13 +13,13 @@ def test_the_guests_files_are_unpacked_and_their_drivers_can_be_found(
     resources.unpack_guest(tmp_path)
 
     assert {"service.py", "lab_volume.py"} <= {file.name for file in tmp_path.iterdir()}
-    (found,) = importlib.metadata.distributions(path=[str(tmp_path)])
-    assert {point.group for point in found.entry_points} == {
+    (distribution,) = importlib.metadata.distributions(path=[str(tmp_path)])
+    assert {point.group for point in distribution.entry_points} == {
         "neutron.ml2.mechanism_drivers",
         "octavia.compute.drivers",
         "octavia.network.drivers",
     }
-    for point in found.entry_points:
+    for point in distribution.entry_points:
         assert (tmp_path / f"{point.module}.py").exists()
 
 

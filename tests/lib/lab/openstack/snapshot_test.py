@@ -15,11 +15,11 @@ from lib.lab.run import progress
 @pytest.fixture()
 def home(tmp_path: pathlib.Path) -> layout.Layout:
     where = places.Places(tmp_path / "cache", tmp_path / "state", 21000)
-    made = layout.Layout(where, install.Install(tmp_path / "cache" / "a"))
-    made.data.mkdir(parents=True)
-    (made.data / snapshot.SEEDED).write_text("{}")
-    (made.data / "more").write_bytes(bytes(range(256)) * 500)
-    return made
+    home_layout = layout.Layout(where, install.Install(tmp_path / "cache" / "a"))
+    home_layout.data.mkdir(parents=True)
+    (home_layout.data / snapshot.SEEDED).write_text("{}")
+    (home_layout.data / "more").write_bytes(bytes(range(256)) * 500)
+    return home_layout
 
 
 def taken(home: layout.Layout) -> pathlib.Path:

@@ -15,11 +15,11 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 def test_started_program_is_found_and_ended(where: places.Places) -> None:
     """A program is known by its name until it is stopped."""
     processes.start(where, "etcd", SLEEP)
-    found = processes.find(where, "etcd")
-    assert found is not None
+    process = processes.find(where, "etcd")
+    assert process is not None
     processes.stop(where, ["etcd"])
     assert processes.find(where, "etcd") is None
-    assert not offspring.alive(found)
+    assert not offspring.alive(process)
 
 
 def test_reused_pid_is_neither_found_nor_ended(where: places.Places) -> None:
@@ -56,8 +56,8 @@ def test_a_program_outlives_the_folder_of_its_caller(
     monkeypatch.chdir(sandbox)
     processes.start(where, "etcd", SLEEP)
     try:
-        found = processes.find(where, "etcd")
-        assert found is not None
-        assert psutil.Process(found.pid).cwd() == str(where.state.resolve())
+        process = processes.find(where, "etcd")
+        assert process is not None
+        assert psutil.Process(process.pid).cwd() == str(where.state.resolve())
     finally:
         processes.stop(where, ["etcd"])

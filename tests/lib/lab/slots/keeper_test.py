@@ -107,13 +107,13 @@ class Row:
     def keepers(self) -> dict[str, int]:
         """Return the pids of the keepers that run, by role."""
         script = str(self.slot / "keeper.py")
-        found = {}
+        pids = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 words = process.cmdline()
                 if script in words and process.status() != psutil.STATUS_ZOMBIE:
-                    found[words[words.index(script) + 2]] = process.pid
-        return found
+                    pids[words[words.index(script) + 2]] = process.pid
+        return pids
 
     def leftovers(self) -> list[str]:
         """Return what is left of processes, ports, mounts and locks."""

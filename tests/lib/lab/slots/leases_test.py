@@ -15,10 +15,10 @@ def test_a_kubelet_finds_room_for_its_sockets_in_every_place(
     where = places.Places(tmp_path, folder / "lab", 25000)
     lease = leases.Lease(slots.Slot(0, folder, os.open(tmp_path, os.O_RDONLY)), where)
 
-    one, other = (lease.apart("test_node_becomes_ready_and_le0", 100) for _ in "ab")
+    first, second = (lease.apart("test_node_becomes_ready_and_le0", 100) for _ in "ab")
 
     lease.slot.release()
-    assert one.state != other.state
-    assert one.port_base == 25100
-    socket = one.state / "node" / "kubelet" / "pod-resources" / "2102887110"
+    assert first.state != second.state
+    assert first.port_base == 25100
+    socket = first.state / "node" / "kubelet" / "pod-resources" / "2102887110"
     assert len(str(socket)) <= 107

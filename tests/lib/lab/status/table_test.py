@@ -107,10 +107,10 @@ def test_initialised_needs_id_and_no_taint(
     initialised: bool,
 ) -> None:
     """A provider ID and an address, without the taint: the work of openstack-ccm."""
-    one = table.NodeRow(
+    row = table.NodeRow(
         "n", provider_id=provider_id, taints=taints, addresses=addresses
     )
-    assert one.initialised is initialised
+    assert row.initialised is initialised
 
 
 def test_node_and_server_of_one_name_share_a_row() -> None:
@@ -184,8 +184,8 @@ def test_every_column_keeps_some_room_on_80_columns() -> None:
         type="m1.tiny",
         taints=(table.UNINITIALIZED,),
     )
-    there = [servers.Server("1", full.name, "SHUTOFF")]
-    text = drawn(table.nodes([full], there), width=80)
+    listed = [servers.Server("1", full.name, "SHUTOFF")]
+    text = drawn(table.nodes([full], listed), width=80)
     joined = "".join(text.split())
     for word in ("openstack", "10.42.2", "198.18", "az1", "SHUTOFF", "uninitialized"):
         assert word in joined

@@ -48,18 +48,18 @@ class World:
     """A cloud and a cluster in which a perfect openstack-ccm acts at once."""
 
     def __init__(self) -> None:
-        self.there = {name: servers.Server(name, name, "ACTIVE") for name in NAMES}
+        self.servers = {name: servers.Server(name, name, "ACTIVE") for name in NAMES}
         self.floating: set[str] = set()
         self.asleep = False
         self.is_routed: bool | None = True
 
     def items(self) -> tuple[servers.Server, ...]:
-        return tuple(self.there.values())
+        return tuple(self.servers.values())
 
     def boot(self, name: str, kind: servers.Kind) -> servers.Server:
         del kind
-        self.there[name] = servers.Server(name, name, "ACTIVE")
-        return self.there[name]
+        self.servers[name] = servers.Server(name, name, "ACTIVE")
+        return self.servers[name]
 
     def stop(self, server_id: str) -> None:
         self._set(server_id, "SHUTOFF")
@@ -68,7 +68,7 @@ class World:
         self._set(server_id, "ACTIVE")
 
     def delete(self, server_id: str) -> None:
-        del self.there[server_id]
+        del self.servers[server_id]
 
     def add_floating_ip(self, server_id: str) -> str:
         self.floating.add(server_id)
@@ -78,11 +78,11 @@ class World:
         self.floating.discard(server_id)
 
     def _set(self, name: str, status: str) -> None:
-        self.there[name] = dataclasses.replace(self.there[name], status=status)
+        self.servers[name] = dataclasses.replace(self.servers[name], status=status)
 
     def look(self) -> demo.View:
-        there = {} if self.asleep else self.there
-        return demo.View(tuple(map(self._node, there.values())), self.items())
+        servers_ = {} if self.asleep else self.servers
+        return demo.View(tuple(map(self._node, servers_.values())), self.items())
 
     def _node(self, server: servers.Server) -> table.NodeRow:
         up = server.status == "ACTIVE"
@@ -103,7 +103,7 @@ def test_all_scenes_are_seen_where_openstack_ccm_works() -> None:
     programme = demo.scenes(world, NAMES, servers.Kind())
     assert demo.play(programme, world.look, stage, Time().clock())
     assert stage.titles == [scene.title for scene in programme]
-    assert all(seen for _, seen in stage.ends)
+    assert all(succeeded for _, succeeded in stage.ends)
     assert world.look() == World().look()
 
 
@@ -125,8 +125,8 @@ def test_what_does_not_happen_ends_the_demo_in_time() -> None:
     programme = demo.scenes(world, NAMES, servers.Kind())
     assert not demo.play(programme, world.look, stage, time.clock())
     assert len(stage.titles) == 1
-    elapsed_s, seen = stage.ends[0]
-    assert not seen
+    elapsed_s, succeeded = stage.ends[0]
+    assert not succeeded
     assert elapsed_s == pytest.approx(programme[0].timeout_s, abs=2 * demo.POLL_S)
 
 
@@ -134,10 +134,10 @@ def test_waiting_shows_every_look() -> None:
     """The audience sees the table fill in."""
     world, stage, time = World(), Stage(), Time()
     looks = iter([demo.View((), ()), demo.View((), ()), world.look()])
-    seen = demo.wait(
+    succeeded = demo.wait(
         demo.initialised(NAMES), lambda: next(looks), 60, time.clock(), stage.watch
     )
-    assert seen
+    assert succeeded
     assert stage.views == 3
 
 

@@ -14,31 +14,31 @@ KIND = servers.Kind()
 class Cloud:
     """A cloud whose servers become what a test says at the next look."""
 
-    def __init__(self, *there: servers.Server, becomes: str = "ACTIVE") -> None:
-        self.there = list(there)
+    def __init__(self, *present: servers.Server, becomes: str = "ACTIVE") -> None:
+        self.servers = list(present)
         self.becomes = becomes
         self.number = 0
 
     def items(self) -> tuple[servers.Server, ...]:
-        before = tuple(self.there)
-        self.there = [
+        before = tuple(self.servers)
+        self.servers = [
             (
-                dataclasses.replace(one, status=self.becomes)
-                if one.status == "BUILD"
-                else one
+                dataclasses.replace(server, status=self.becomes)
+                if server.status == "BUILD"
+                else server
             )
-            for one in self.there
+            for server in self.servers
         ]
         return before
 
     def boot(self, name: str, kind: servers.Kind) -> servers.Server:
         del kind
         self.number += 1
-        self.there.append(servers.Server(f"new-{self.number}", name, "BUILD"))
-        return self.there[-1]
+        self.servers.append(servers.Server(f"new-{self.number}", name, "BUILD"))
+        return self.servers[-1]
 
     def delete(self, server_id: str) -> None:
-        self.there = [one for one in self.there if one.id != server_id]
+        self.servers = [server for server in self.servers if server.id != server_id]
 
     def stop(self, server_id: str) -> None:
         raise NotImplementedError(server_id)
@@ -57,9 +57,9 @@ def test_only_missing_and_broken_servers_are_made() -> None:
         servers.Server("3", "c", "SHUTOFF"),
         servers.Server("9", "foreign", "ERROR"),
     )
-    made = parts.boot(cloud, ["a", "b", "c", "d"], KIND)
-    assert made == {"b": "new-1", "d": "new-2"}
-    assert {one.id for one in cloud.there} == {"1", "3", "9", "new-1", "new-2"}
+    created = parts.boot(cloud, ["a", "b", "c", "d"], KIND)
+    assert created == {"b": "new-1", "d": "new-2"}
+    assert {server.id for server in cloud.servers} == {"1", "3", "9", "new-1", "new-2"}
 
 
 def test_servers_are_waited_for_until_they_are_made() -> None:
