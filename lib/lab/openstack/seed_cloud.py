@@ -43,12 +43,12 @@ def run(admin: openstack.connection.Connection) -> None:
 
 def _image(admin: openstack.connection.Connection, name: str, size_bytes: int) -> None:
     images = cloud.images_of(admin)
-    found = images.find_image(name)
-    if found and found.status == "active":
+    image = images.find_image(name)
+    if image and image.status == "active":
         return
-    if found:
+    if image:
         # Its upload was interrupted.
-        images.delete_image(found)
+        images.delete_image(image)
     images.create_image(
         name,
         data=b"x" * size_bytes,

@@ -50,7 +50,7 @@ def run(home: layout.Layout, admin: openstack.connection.Connection) -> None:
         if name not in projects:
             projects[name] = identity.create_project(name=name, domain_id="default")
     users = {user.name: user for user in identity.users()}
-    for (name, project), wanted in _USERS.items():
+    for (name, project), role_names in _USERS.items():
         if name not in users:
             users[name] = identity.create_user(
                 name=name,
@@ -58,7 +58,7 @@ def run(home: layout.Layout, admin: openstack.connection.Connection) -> None:
                 domain_id="default",
                 default_project_id=projects[project].id,
             )
-        for role in wanted:
+        for role in role_names:
             identity.assign_project_role_to_user(
                 projects[project], users[name], roles[role]
             )
@@ -68,7 +68,9 @@ def run(home: layout.Layout, admin: openstack.connection.Connection) -> None:
 def _catalogue(home: layout.Layout, admin: openstack.connection.Connection) -> None:
     identity = cloud.identity_of(admin)
     services = {service.type: service for service in identity.services()}
-    listed = {(one.service_id, one.interface) for one in identity.endpoints()}
+    listed = {
+        (endpoint.service_id, endpoint.interface) for endpoint in identity.endpoints()
+    }
     for service, kind, path in _CATALOGUE:
         if kind not in services:
             services[kind] = identity.create_service(name=service, type=kind)

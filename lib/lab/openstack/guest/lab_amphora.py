@@ -1,7 +1,7 @@
-"""What stands in octavia's place of an instance per load balancer, and of its ports.
+"""Replacement of the instance that octavia starts per load balancer, and of its ports.
 
-Nobody looks into an amphora here: what counts are octavia's API, its worker, and what
-neutron has of each VIP: its port, its addresses, its security group. All that is real.
+No test reads the state of an amphora. Octavia's API, its worker, and neutron's objects
+of each VIP (port, addresses, security group) are real.
 An instance with its ports would make each load balancer ten times as slow.
 """
 
@@ -20,10 +20,10 @@ ADDRESS = "192.0.2.1"
 
 
 class NoInstances(compute_base.ComputeBase):
-    """Makes instances that are a name, and are well at once."""
+    """Compute driver: an instance is only a name, and is ACTIVE immediately."""
 
     def build(self, *args, **kwargs):
-        """Return the id of one."""
+        """Return the ID of an instance."""
         return str(uuid.uuid4())
 
     def delete(self, compute_id):
@@ -34,13 +34,13 @@ class NoInstances(compute_base.ComputeBase):
         return constants.UP
 
     def get_amphora(self, compute_id, management_network_id=None):
-        """Describe one."""
-        made = data_models.Amphora(
+        """Return the amphora of an instance."""
+        amphora = data_models.Amphora(
             compute_id=compute_id,
             status=constants.ACTIVE,
             lb_network_ip=ADDRESS,
         )
-        return made, None
+        return amphora, None
 
     def create_server_group(self, name, policy):
         """There are no groups."""
@@ -72,8 +72,8 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
     def _check_extension_enabled(self, extension_alias):
         """Ask once: each task of a flow has a driver of its own, which would ask."""
         if extension_alias not in self._known:
-            found = super()._check_extension_enabled(extension_alias)
-            self._known[extension_alias] = found
+            answer = super()._check_extension_enabled(extension_alias)
+            self._known[extension_alias] = answer
         return self._known[extension_alias]
 
     def get_subnet(self, subnet_id, context=None):
@@ -107,8 +107,10 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
         """Report that it is wherever its load balancer needs it to be."""
         session = database.get_session()
         with session.begin():
-            found = repositories.AmphoraRepository().get(session, compute_id=compute_id)
-            balancer = found.load_balancer if found else None
+            amphora = repositories.AmphoraRepository().get(
+                session, compute_id=compute_id
+            )
+            balancer = amphora.load_balancer if amphora else None
         if balancer is None:
             return []
         subnets = {balancer.vip.subnet_id: balancer.vip.network_id}
@@ -124,8 +126,8 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
 
     def _interface(self, balancer, compute_id, network_id, subnets):
         fixed = [
-            network_models.FixedIP(subnet_id=one)
-            for one, where in subnets.items()
+            network_models.FixedIP(subnet_id=subnet_id)
+            for subnet_id, where in subnets.items()
             if where == network_id
         ]
         return network_models.Interface(
@@ -160,8 +162,8 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
         subnet = self.get_subnet(loadbalancer.vip.subnet_id)
         port = self.get_port(loadbalancer.vip.port_id)
         return {
-            one.id: network_models.AmphoraNetworkConfig(
-                amphora=one,
+            of_vip.id: network_models.AmphoraNetworkConfig(
+                amphora=of_vip,
                 vip_subnet=subnet,
                 vip_port=port,
                 vrrp_subnet=subnet,
@@ -170,5 +172,5 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
                 ha_port=port,
                 additional_vip_data=[],
             )
-            for one in ([amphora] if amphora else loadbalancer.amphorae)
+            for of_vip in ([amphora] if amphora else loadbalancer.amphorae)
         }

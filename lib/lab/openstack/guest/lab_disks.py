@@ -2,7 +2,7 @@
 
 `volumes/<volume>` is created when a volume is attached for the first time, with the
 volume's size. `attachments/<instance>/<volume>` is a hard link to it for as long as the
-volume is attached. Whoever plays the instance's machine makes disks of these links.
+volume is attached. The simulated machine of the instance serves disks of these links.
 """
 
 import contextlib

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def forget_surroundings() -> None:
-    """Drop what the user's shell says of other clouds and of proxies."""
+    """Delete the variables of other clouds and of proxies from the environment."""
     for name in list(os.environ):
         if name.startswith("OS_"):
             del os.environ[name]
@@ -132,14 +132,14 @@ def nova(chosen: argparse.Namespace):
 def keep_node_ids(hosts: "list[str]") -> None:
     """Keep the id of each fake node the same in every process.
 
-    The fake driver draws them anew, while nova insists that a node keeps its id.
+    The fake driver draws new ones, while nova requires that a node keeps its ID.
     """
     from oslo_config import cfg
     from oslo_utils.fixture import uuidsentinel
 
     ids = {host: str(uuid.uuid5(uuid.NAMESPACE_DNS, host)) for host in hosts}
-    for host, one in ids.items():
-        uuidsentinel._sentinels[f"node_{host}"] = one
+    for host, node_id in ids.items():
+        uuidsentinel._sentinels[f"node_{host}"] = node_id
     state = pathlib.Path(cfg.CONF.state_path)
     state.mkdir(parents=True, exist_ok=True)
     (state / "compute_id").write_text(ids[hosts[0]])
@@ -154,11 +154,11 @@ def remember_instances() -> None:
 
     def recall(driver, context, instances):
         del context
-        for one in instances:
-            driver.instances[one.uuid] = fake.FakeInstance(
-                one.name, one.power_state, one.uuid
+        for instance in instances:
+            driver.instances[instance.uuid] = fake.FakeInstance(
+                instance.name, instance.power_state, instance.uuid
             )
-            for interface in one.get_network_info():
+            for interface in instance.get_network_info():
                 driver._interfaces[interface["id"]] = interface
         return instances
 
