@@ -242,14 +242,16 @@ class NodeService:
     def _path(self, field: str, path: str) -> str:
         if not path:
             raise RefusedCall(Code.INVALID_ARGUMENT, f"{field}: not set")
-        text = f'{field}: invalid value "{path[:200]}": must be'
+        text = f'{field}: invalid value "{path[:200]}"'
         if not path.startswith("/"):
-            raise RefusedCall(Code.INVALID_ARGUMENT, f"{text} an absolute path")
+            text = f"{text}: must be an absolute path"
+            raise RefusedCall(Code.INVALID_ARGUMENT, text)
         normal = posixpath.normpath(path)
         resolved = self._flow.kernel.resolve(normal)
         kubelet = self._settings.kubelet
         if kubelet and not is_below(resolved, self._flow.kernel.resolve(kubelet)):
-            raise RefusedCall(Code.INVALID_ARGUMENT, f"{text} below {kubelet}")
+            text = f"{text}: must be below {kubelet}"
+            raise RefusedCall(Code.INVALID_ARGUMENT, text)
         return normal
 
     def _volume_path(self, path: str) -> str:
