@@ -47,7 +47,7 @@ class FakeHelm(command.Helm):
 
     def __init__(self, api: kube.FakeApi) -> None:
         self.runs: list[str] = []
-        self.given: dict[str, model.Upgrade] = {}
+        self.upgrades: dict[str, model.Upgrade] = {}
         self.hooks: dict[str, bool] = {}
         self.faults: list[Fault] = []
         self.hook: Hook | None = None
@@ -62,7 +62,7 @@ class FakeHelm(command.Helm):
     def upgrade(self, run: model.Upgrade, cancel: threading.Event) -> None:
         """See `Helm.upgrade`."""
         self.runs.append(f"upgrade {run.release}")
-        self.given[run.release] = run
+        self.upgrades[run.release] = run
         self._moment("begin", run.release)
         if cancel.is_set():
             raise errors.Canceled(f"upgrade of {run.release}: canceled")

@@ -20,7 +20,7 @@ from tests.lib.osdpl.ground import RELEASES, Cluster, Death, Installed, Process
 IS_LONG = os.environ.get("MOORING_TIER") == "long"
 WHENS = ("before_call", "after_call")
 GATES = ("openstack-mariadb", "openstack-keystone", "openstack-nova")
-ORDERED = [one for one in graph.UPGRADE_ORDER if one in graph.RELEASES]
+ORDERED = [service for service in graph.UPGRADE_ORDER if service in graph.RELEASES]
 SERVICES = {
     release: service
     for service, releases in graph.RELEASES.items()
@@ -78,9 +78,9 @@ def kind_of(call: calls.Call) -> Kind:
     return call.verb, call.resource, call.subresource or ""
 
 
-def moments(made: Sequence[calls.Call]) -> list[tuple[Kind, int, str]]:
+def moments(sent: Sequence[calls.Call]) -> list[tuple[Kind, int, str]]:
     """Return the moments of kills: kind of the call, number within it, and when."""
-    counts = collections.Counter(map(kind_of, made))
+    counts = collections.Counter(map(kind_of, sent))
     if IS_LONG:
         return [
             (kind, number, when)

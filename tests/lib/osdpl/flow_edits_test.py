@@ -76,16 +76,16 @@ def test_an_edit_while_helm_runs(cluster: Cluster) -> None:
     generation = cluster.deployment()["metadata"]["generation"]
     times += until(process, lambda: f"upgrade {GLANCE}" in cluster.helm.runs)
     assert KEYSTONE in process.jobs.running()
-    assert cluster.helm.given[GLANCE].values["of_the_test"] == 2
+    assert cluster.helm.upgrades[GLANCE].values["of_the_test"] == 2
     times += until(
         process,
         lambda: cluster.condition("Applied")["observedGeneration"] == generation,
     )
-    assert cluster.helm.given[KEYSTONE].values["of_the_test"] == 1
+    assert cluster.helm.upgrades[KEYSTONE].values["of_the_test"] == 1
     held.released.set()
     process.idle()
     process.settle()
-    assert cluster.helm.given[KEYSTONE].values["of_the_test"] == 2
+    assert cluster.helm.upgrades[KEYSTONE].values["of_the_test"] == 2
     assert cluster.helm.runs.count(f"upgrade {KEYSTONE}") == 2
     assert cluster.deployed() == RELEASES
     print(f"{len(times)} reconciliations, the longest {max(times):.3f} s")
@@ -100,7 +100,7 @@ def test_an_edit_that_is_reverted_while_helm_runs(cluster: Cluster) -> None:
     held.released.set()
     process.idle()
     process.settle()
-    assert cluster.helm.given[KEYSTONE].values["of_the_test"] == 0
+    assert cluster.helm.upgrades[KEYSTONE].values["of_the_test"] == 0
     assert cluster.condition("Applied")["status"] == "True"
 
 

@@ -298,7 +298,7 @@ def test_values_too_large_for_a_secret(cluster: Cluster) -> None:
 
 def test_a_rollback_by_hand_to_an_equal_revision_is_no_drift(cluster: Cluster) -> None:
     process = install(cluster, lambda values: [])
-    arguments = cluster.helm.given[KEYSTONE]
+    arguments = cluster.helm.upgrades[KEYSTONE]
     run = helm.Upgrade(
         KEYSTONE,
         ground.NAMESPACE,

@@ -137,7 +137,7 @@ class Cluster:
         other.api = self.api.copy(other.clock.now)
         other.helm = fake_helm.FakeHelm(other.api)
         other.helm.hook = other._on_run
-        other.helm.given.update(self.helm.given)
+        other.helm.upgrades.update(self.helm.upgrades)
         return other
 
     def create(self, name: str = "osh-dev", **changes: Any) -> None:

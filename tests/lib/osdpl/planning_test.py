@@ -28,8 +28,8 @@ def plan(cluster: Cluster, file: dict[str, Any] | None = None) -> planning.Plan:
     return created
 
 
-def actions(made: planning.Plan) -> dict[str, str]:
-    return {row.name: row.action.value for row in made.rows}
+def actions(created: planning.Plan) -> dict[str, str]:
+    return {row.name: row.action.value for row in created.rows}
 
 
 def test_before_the_first_install(cluster: Cluster) -> None:

@@ -40,7 +40,7 @@ def revision(status: str, hash: str = HASH, owner: str = "uid") -> helm.Revision
 
 
 def snapshot(
-    found: helm.Revision | None = None,
+    helm_revision: helm.Revision | None = None,
     *,
     workloads: Workloads = OPEN,
     work: Work | None = None,
@@ -49,7 +49,7 @@ def snapshot(
         key="openstack/cloud",
         document={"metadata": {"uid": "uid"}},
         oldest="openstack/cloud",
-        revisions={} if found is None else {RELEASE.name: found},
+        revisions={} if helm_revision is None else {RELEASE.name: helm_revision},
         workloads=workloads,
         work=work or Work(free=4),
     )
@@ -112,12 +112,12 @@ TABLE = [
 
 
 @pytest.mark.parametrize(
-    ("given", "state", "step", "can_run"),
+    ("observed", "state", "step", "can_run"),
     [pytest.param(*row[1:], id=row[0]) for row in TABLE],
 )
-def test_a_state(given: Snapshot, state: State, step: Step, can_run: bool) -> None:
-    observed = states.of_desired(given, RELEASE, NOW)
-    assert (observed.state, observed.step, observed.can_run) == (state, step, can_run)
+def test_a_state(observed: Snapshot, state: State, step: Step, can_run: bool) -> None:
+    release = states.of_desired(observed, RELEASE, NOW)
+    assert (release.state, release.step, release.can_run) == (state, step, can_run)
 
 
 def test_every_status_of_helm_has_a_row() -> None:
@@ -222,11 +222,11 @@ def test_what_is_being_installed_is_canceled_before_it_is_deleted() -> None:
     assert runs(idle) == (actions.Uninstall(RELEASE.name, hooks=False),)
 
 
-def runs(given: Snapshot) -> tuple[actions.Action, ...]:
+def runs(observed: Snapshot) -> tuple[actions.Action, ...]:
     """Return what is done to releases."""
     return tuple(
         action
-        for action in decide.decide(given, NOW).actions
+        for action in decide.decide(observed, NOW).actions
         if not isinstance(action, actions.ApplyConditions)
     )
 

@@ -20,7 +20,7 @@ SERVICES = {
     for service, releases in graph.RELEASES.items()
     for release, _ in releases
 }
-ORDERED = [one for one in graph.UPGRADE_ORDER if one in graph.RELEASES]
+ORDERED = [service for service in graph.UPGRADE_ORDER if service in graph.RELEASES]
 
 
 @pytest.fixture()

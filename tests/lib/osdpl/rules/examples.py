@@ -78,8 +78,8 @@ def endpoints(key: str) -> Tree:
 
 def theme(missing: str = "") -> Tree:
     whole = dict.fromkeys(("name", "url", "sha256summ", "description"), "x")
-    one = {name: text for name, text in whole.items() if name != missing}
-    return of("dashboard", horizon={"themes": [{**one, "enabled": True}]})
+    fields = {name: text for name, text in whole.items() if name != missing}
+    return of("dashboard", horizon={"themes": [{**fields, "enabled": True}]})
 
 
 def without(tree: Tree, *names: str) -> Tree:
