@@ -141,7 +141,7 @@ TABLE = [
         "cloud-data-discoverer",
         [],
         2,
-        "--cloud: not set: must be openstack",
+        "--cloud: not set: must be one of openstack",
         id="discoverer, no cloud",
     ),
     pytest.param(
