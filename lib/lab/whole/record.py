@@ -44,7 +44,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Name all servers: those of simulated Nodes, and that of the real one."""
+        """The names of all servers: of simulated Nodes, and of the real one."""
         return (*self.names, NODE) if self.node else self.names
 
 

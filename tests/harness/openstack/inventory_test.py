@@ -34,9 +34,9 @@ def test_what_passes_by_itself_is_no_change() -> None:
 
 
 def test_what_comes_and_goes_is_told_by_its_name() -> None:
-    """A thing made anew under the same name is two changes."""
-    anew = {POOLS: {"9": {**POOL, "id": "9"}}, LISTENERS: {"2": LISTENER}}
-    assert inventory.changes(BEFORE, anew) == (
+    """An object that is recreated under the same name is two changes."""
+    recreated = {POOLS: {"9": {**POOL, "id": "9"}}, LISTENERS: {"2": LISTENER}}
+    assert inventory.changes(BEFORE, recreated) == (
         inventory.Change(POOLS, "1", "", "web", None),
         inventory.Change(POOLS, "9", "", None, "web"),
     )

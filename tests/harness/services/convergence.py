@@ -180,7 +180,8 @@ def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
     uids = {service["metadata"]["uid"] for service in existing.values()}
     for kind in (BALANCERS, ADDRESSES, GROUPS):
         problems += [
-            f"{kind} of nobody: {object_.get('name')} {object_.get('description')}"
+            f"{kind} without a Service: {object_.get('name')}"
+            f" {object_.get('description')}"
             for id_, object_ in now[kind].items()
             if id_ not in ground.before[kind] and not _is_of(object_, uids)
         ]

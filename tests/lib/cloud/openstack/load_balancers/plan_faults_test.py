@@ -66,7 +66,7 @@ def test_one_that_was_usable_follows_its_annotation(policy: str) -> None:
     problem_reasons = set()
     while not driven.one_pass():
         problem_reasons |= {problem.reason for problem in driven.problems}
-    assert problem_reasons == {Reason.IN_ERROR}  # nobody else has deleted it
+    assert problem_reasons == {Reason.IN_ERROR}  # no other client has deleted it
     assert (driven.balancer["id"] == was) == (policy == "failover")
     assert driven.facts.ingress == ingress
 
