@@ -5,12 +5,12 @@ Nothing here is fit for anything but a lab: ten years, no revocation, keys on di
 """
 
 import base64
-import contextlib
 import dataclasses
 import datetime
 import ipaddress
 import os
 import pathlib
+import tempfile
 
 import yaml
 from cryptography import x509
@@ -21,7 +21,6 @@ from cryptography.x509 import oid
 _LIFE = datetime.timedelta(days=3650)
 # A clock that is a little behind must not find its new certificate not yet valid.
 _SLACK = datetime.timedelta(hours=1)
-_SECRET = 0o600
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -197,15 +196,15 @@ def _base64(data: bytes) -> str:
 
 
 def write_secret(file: pathlib.Path, content: bytes) -> None:
-    """Write a file that only its owner reads; it appears complete or not at all."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.new")
-    with contextlib.suppress(FileNotFoundError):
-        part.unlink()
-    with os.fdopen(
-        os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET), "wb"
-    ) as out:
+    """Write a file that only its owner reads; it appears complete or not at all.
+
+    Several threads may write the same file.
+    """
+    # Created for its owner alone, under a name of its own.
+    descriptor, part = tempfile.mkstemp(".new", f".{file.name}.", file.parent)
+    with os.fdopen(descriptor, "wb") as out:
         out.write(content)
-    part.replace(file)
+    os.replace(part, file)
 
 
 def kept(folder: pathlib.Path, name: str) -> Pair | None:

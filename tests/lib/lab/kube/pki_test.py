@@ -1,4 +1,5 @@
 import base64
+import concurrent.futures
 import datetime
 import ipaddress
 import pathlib
@@ -104,6 +105,16 @@ def test_secrets_are_their_owners_alone(
     assert stat.S_IMODE((tmp_path / "ca.key").stat().st_mode) == 0o600
     assert sorted(file.name for file in tmp_path.iterdir()) == ["ca.crt", "ca.key"]
     assert pki.kept(tmp_path, "ca") == authority
+
+
+def test_many_threads_write_one_secret(tmp_path: pathlib.Path) -> None:
+    """Steps of a lab that start in parallel write the same cloud's file."""
+    file = tmp_path / "clouds.yaml"
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: pki.write_secret(file, b"x" * 5000), range(200)))
+    assert [path.name for path in tmp_path.iterdir()] == ["clouds.yaml"]
+    assert file.read_bytes() == b"x" * 5000
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_secrets_are_not_shown(authority: pki.Pair) -> None:
