@@ -5,12 +5,9 @@ the mount namespace is.
 """
 
 import contextlib
-import dataclasses
-import os
 import pathlib
 import re
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import psutil
 import pytest
@@ -24,6 +21,7 @@ from lib.lab.slots import leases
 from lib.lab.storage import loop_disks, node_keeper, storage_node, volume_client
 from lib.lab.whole import record, whole
 from tests.harness import testing, waiting
+from tests.harness.daemons import lab_tool
 
 LIMIT_S = 900
 OFFSET = 400
@@ -41,27 +39,8 @@ STEPS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class LabTool:
-    """The packaged tool, with a lab of its own. where: the places of that lab."""
-
-    where: places.Places
-    env: Mapping[str, str]
-
-    def run(self, *words: str) -> tuple[int, str]:
-        """Run `mooring lab`; return its exit code and what it printed."""
-        done = subprocess.run(
-            [*pexes.command(pexes.beside(pexes.TOOL)), "lab", *words],
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        print(done.stdout)
-        assert "Traceback" not in done.stdout
-        return done.returncode, done.stdout
+class NodeTool(lab_tool.LabTool):
+    """The packaged tool, with a lab that has a real node."""
 
     def up(self) -> None:
         """Start what does not run."""
@@ -89,32 +68,25 @@ class LabTool:
 
 
 @pytest.fixture(scope="module")
-def tool(lease: leases.Lease) -> Iterator[LabTool]:
+def tool(lease: leases.Lease) -> Iterator[NodeTool]:
     """Return the tool; end what it has left."""
     if reason := kubelet.unavailable(lease.where) or loop_disks.unavailable():
         pytest.skip(reason)
     mine = lease.apart("n", OFFSET)
-    env = {
-        **os.environ,
-        **pexes.environment(mine),
-        "XDG_CACHE_HOME": str(mine.cache.parent),
-        "XDG_STATE_HOME": str(mine.state),
-        "MOORING_LAB_PORT_BASE": str(mine.port_base),
-        "COLUMNS": "120",
-    }
+    env = lab_tool.environment(mine, 120)
     where = places.default(env)
-    yield LabTool(where, env)
+    yield NodeTool(where, env, LIMIT_S)
     whole.down(where, grounds.OpenStackGrounds(), testing.shown(), wipe=True)
 
 
 @pytest.fixture(scope="module")
-def up(tool: LabTool) -> None:
+def up(tool: NodeTool) -> None:
     """Start the lab with its real node."""
     tool.up()
 
 
 @pytest.mark.usefixtures("up")
-def test_all_programs_run_and_it_may_be_repeated(tool: LabTool) -> None:
+def test_all_programs_run_and_it_may_be_repeated(tool: NodeTool) -> None:
     code, printed = tool.run("status")
     assert code == 0
     for name in (node_keeper.NAME, *kubelet.PROGRAMS, *storage_node.PROGRAMS):
@@ -125,7 +97,7 @@ def test_all_programs_run_and_it_may_be_repeated(tool: LabTool) -> None:
 
 
 @pytest.mark.usefixtures("up")
-def test_the_demo_shows_the_life_of_a_volume(tool: LabTool) -> None:
+def test_the_demo_shows_the_life_of_a_volume(tool: NodeTool) -> None:
     """One row for each step in the table, none of them still waited for."""
     code, printed = tool.run("demo")
     _, _, table = printed.partition("A volume of csi-controller and csi-node")
@@ -139,14 +111,14 @@ def test_the_demo_shows_the_life_of_a_volume(tool: LabTool) -> None:
     assert [mount for mount in tool.mounts() if "kubernetes.io~csi" in mount] == []
 
 
-def user(tool: LabTool) -> volume_client.VolumeClient:
+def user(tool: NodeTool) -> volume_client.VolumeClient:
     api = cluster.connect(control_plane.admin_kubeconfig(tool.where))
     view = storage_node.NodeView(tool.where, tool.keeper().pid)
     objects = kube_objects.Objects(api, "default")
     return volume_client.VolumeClient(objects, view, record.NODE)
 
 
-def of_the_node(tool: LabTool) -> list[psutil.Process]:
+def of_the_node(tool: NodeTool) -> list[psutil.Process]:
     """Return all processes of the node: its programs, and containers below them."""
     own = pathlib.Path("/proc/self/ns/mnt").readlink()
     state = str(tool.where.state)
@@ -161,7 +133,7 @@ def of_the_node(tool: LabTool) -> list[psutil.Process]:
 
 
 @pytest.mark.usefixtures("up")
-def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: LabTool) -> None:
+def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: NodeTool) -> None:
     """SIGKILL for all processes of the node; the next start finds the data."""
     client = user(tool)
     client.add_class("xfs")
@@ -185,7 +157,7 @@ def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: LabTool) -> None:
 
 
 @pytest.mark.usefixtures("up")
-def test_down_leaves_nothing_of_a_node_without_its_keeper(tool: LabTool) -> None:
+def test_down_leaves_nothing_of_a_node_without_its_keeper(tool: NodeTool) -> None:
     """The keeper is killed, a volume is mounted: the lab's folder is removed."""
     assert tool.mounts() != []
     tool.keeper().kill()

@@ -3,11 +3,10 @@
 A checkout of openstack-helm is installed, if MOORING_OPENSTACK_HELM names one.
 """
 
-import dataclasses
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,62 +18,33 @@ from lib.lab.run import processes
 from lib.lab.slots import leases
 from lib.osdpl import graph
 from tests.harness import testing
+from tests.harness.daemons import lab_tool
+from tests.harness.daemons.lab_tool import LabTool
 
 CHECKOUT = "MOORING_OPENSTACK_HELM"
 LIMIT_S = 1500
 REFUSAL = "The webhook refuses a downgrade"
 
 
-@dataclasses.dataclass(frozen=True)
-class Tool:
-    """The packaged tool, with a lab of its own. where: the places of that lab."""
-
-    where: places.Places
-    env: Mapping[str, str]
-
-    def run(self, *words: str) -> tuple[int, str]:
-        """Run `mooring lab osdpl`; return its exit code and what it printed."""
-        pex = pexes.beside(pexes.TOOL)
-        done = subprocess.run(
-            [*pexes.command(pex), "lab", "osdpl", *words],
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        print(done.stdout)
-        assert "Traceback" not in done.stdout
-        return done.returncode, done.stdout
-
-
 @pytest.fixture(scope="module")
-def tool(lease: leases.Lease) -> Iterator[Tool]:
+def tool(lease: leases.Lease) -> Iterator[LabTool]:
     """Return the tool; end what it has left."""
     mine = lease.apart("demo", 0)
-    env = {
-        **os.environ,
-        **pexes.environment(mine),
-        "XDG_CACHE_HOME": str(mine.cache.parent),
-        "XDG_STATE_HOME": str(mine.state),
-        "MOORING_LAB_PORT_BASE": str(mine.port_base),
-        "COLUMNS": "160",
-    }
+    env = lab_tool.environment(mine, 160)
     where = lab.usual(places.default(env))
-    yield Tool(where, env)
+    yield LabTool(where, env, LIMIT_S)
     lab.down(where, testing.shown(), wipe=True)
 
 
 @pytest.fixture(scope="module")
-def up(tool: Tool) -> str:
+def up(tool: LabTool) -> str:
     """Start the lab; return what the tool printed."""
     folder = pexes.beside(pexes.OSDPL).parent
     checkout = os.environ.get(CHECKOUT)
     if not checkout:
         print(f"{CHECKOUT} is not set: the lab's own charts are installed")
     charts = (f"--charts={checkout}",) if checkout else ()
-    code, printed = tool.run("up", f"--components={folder}", *charts)
+    code, printed = tool.run("osdpl", "up", f"--components={folder}", *charts)
     assert code == 0
     return printed
 
@@ -89,7 +59,7 @@ def test_it_installs_all_releases_and_shows_a_refused_change(up: str) -> None:
 
 
 @pytest.mark.usefixtures("up")
-def test_the_change_that_it_shows_is_refused_for_its_user(tool: Tool) -> None:
+def test_the_change_that_it_shows_is_refused_for_its_user(tool: LabTool) -> None:
     """The printed command, and not only as a dry run."""
     kubectl = programs.path(tool.where, "kubectl")
     done = subprocess.run(
@@ -110,11 +80,11 @@ def test_the_change_that_it_shows_is_refused_for_its_user(tool: Tool) -> None:
 
 
 @pytest.mark.usefixtures("up")
-def test_it_shows_all_as_good_and_may_be_repeated(tool: Tool) -> None:
+def test_it_shows_all_as_good_and_may_be_repeated(tool: LabTool) -> None:
     folder = pexes.beside(pexes.OSDPL).parent
     before = processes.find(tool.where, controller.NAME)
-    assert tool.run("status")[0] == 0
-    code, printed = tool.run("up", f"--components={folder}")
+    assert tool.run("osdpl", "status")[0] == 0
+    code, printed = tool.run("osdpl", "up", f"--components={folder}")
     assert (code, REFUSAL in printed) == (0, True)
     after = processes.find(tool.where, controller.NAME)
     assert before is not None
@@ -123,10 +93,10 @@ def test_it_shows_all_as_good_and_may_be_repeated(tool: Tool) -> None:
 
 
 @pytest.mark.usefixtures("up")
-def test_nothing_is_left_of_it(tool: Tool) -> None:
-    assert tool.run("down", "--wipe")[0] == 0
+def test_nothing_is_left_of_it(tool: LabTool) -> None:
+    assert tool.run("osdpl", "down", "--wipe")[0] == 0
     assert processes.names(tool.where) == ()
     assert not tool.where.state.exists()
-    code, printed = tool.run("status")
+    code, printed = tool.run("osdpl", "status")
     assert code == 1
     assert "lab osdpl up" in printed
