@@ -45,7 +45,7 @@ def load(reach: Reach, env: Mapping[str, str]) -> kube_config.Configuration:
         return kube_config.load(reach.kubeconfig or None, reach.master or None, env=env)
     except errors.KubeError as error:
         text = error.message
-        problem = config.FieldProblem("--kubeconfig", None, "", problem=text)
+        problem = config.stated("--kubeconfig", text)
         raise config.ConfigError([problem]) from error
 
 

@@ -95,7 +95,7 @@ def _problems(finding: _Finding) -> Iterator[config.FieldProblem]:
         return
     choice = _choice(finding) if finding.keyword in ("oneOf", "anyOf") else ""
     if choice:
-        yield config.FieldProblem(finding.field, None, "", problem=choice)
+        yield config.stated(finding.field, choice)
         return
     # A plain value of a secret field could be a secret.
     is_secret = bool(finding.schema.get("writeOnly"))
@@ -178,7 +178,7 @@ def _forbidden(finding: _Finding) -> Iterator[config.FieldProblem]:
     condition = f" {rule['description']}" if "description" in rule else ""
     for name in _texts(rule.get("required")):
         field, problem = _join(finding.field, name), f"must not be set{condition}"
-        yield config.FieldProblem(field, None, "", problem=problem)
+        yield config.stated(field, problem)
 
 
 _PER_FIELD: Mapping[str, Callable[[_Finding], Iterator[config.FieldProblem]]] = {

@@ -87,6 +87,11 @@ class FieldProblem:
         return f"{invalid}: must be {self.expected}"
 
 
+def stated(field: str, problem: str) -> FieldProblem:
+    """Return a problem that is no invalid value. problem: the text after the field."""
+    return FieldProblem(field, None, "", problem=problem)
+
+
 def not_set(field: str, expected: str = "") -> FieldProblem:
     """Return the problem of a required field without a value."""
     return FieldProblem(field, "", expected, problem=rejected("", expected))
@@ -103,13 +108,13 @@ def unknown(field: str, kind: str, hint: str) -> FieldProblem:
     kind: of the name, such as "flag" or "key". hint: text of `did_you_mean`, or another
     one that begins with a colon.
     """
-    return FieldProblem(field, None, "", problem=f"unknown {kind}{hint}")
+    return stated(field, f"unknown {kind}{hint}")
 
 
 def conflict(field: str, other: str) -> FieldProblem:
     """Return the problem of a field that excludes another one."""
     text = f"must not be set together with {other}"
-    return FieldProblem(field, None, "", problem=text)
+    return stated(field, text)
 
 
 def unusable_file(field: str, path: str) -> FieldProblem | None:
@@ -174,4 +179,4 @@ def read_text(path: str, flag: str = "") -> str:
         reason = "not a text file in UTF-8"
     if flag:
         raise ConfigError([_of_file(flag, path, reason)]) from None
-    raise ConfigError([FieldProblem(shown(path), None, "", problem=reason)]) from None
+    raise ConfigError([stated(shown(path), reason)]) from None

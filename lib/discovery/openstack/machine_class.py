@@ -129,7 +129,7 @@ def _problems(
     yield from missing(provider, group.instance_class)
     if group.instance_class.tags:
         text = "not supported: raw server tags require Cluster API"
-        yield config.FieldProblem("tags", None, "", problem=text)
+        yield config.stated("tags", text)
 
 
 def _network(name: str, provider: model.ProviderSettings) -> Mapping[str, object]:

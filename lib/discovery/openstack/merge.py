@@ -67,7 +67,7 @@ def problems(
     ]
     if bool(connection.tenant_name) == bool(connection.tenant_id):
         text = "must set exactly one of tenantName, tenantID"
-        problems.append(config.FieldProblem("connection", None, "", problem=text))
+        problems.append(config.stated("connection", text))
     if not provider.internal_network_names:
         expected = "at least one name, from the settings or from the discovery data"
         problems.append(unnamed or config.not_set("internalNetworkNames", expected))

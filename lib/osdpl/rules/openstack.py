@@ -18,7 +18,7 @@ from lib.osdpl.rules.rule import (
     service_since,
     service_until,
 )
-from lib.process.config import FieldProblem
+from lib.process.config import FieldProblem, stated
 
 APPLIED = "APPLIED"
 FORCE = "mooring.io/force"
@@ -37,7 +37,7 @@ def _released(change: Change) -> Iterator[FieldProblem]:
 def _single(change: Change) -> Iterator[FieldProblem]:
     if change.others:
         text = f"only one OpenStackDeployment per cluster; {change.others[0]} is older"
-        yield FieldProblem("metadata.name", None, "", problem=f"not supported: {text}")
+        yield stated("metadata.name", f"not supported: {text}")
 
 
 def _no_downgrade(change: Change) -> Iterator[FieldProblem]:
@@ -200,7 +200,7 @@ def deletion(change: Change) -> Iterator[FieldProblem]:
             f"not allowed in the state {change.state}: requires {APPLIED}, or the"
             f" annotation {FORCE}: {FORCE_DELETION}"
         )
-        yield FieldProblem("metadata.deletionTimestamp", None, "", problem=text)
+        yield stated("metadata.deletionTimestamp", text)
 
 
 def _rotations(status: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from lib.process.config import FieldProblem, not_set, quoted
+from lib.process.config import FieldProblem, not_set, quoted, stated
 
 Tree = Mapping[str, Any]
 
@@ -95,7 +95,7 @@ def required(path: str, expected: str = "") -> FieldProblem:
 
 def rejected(path: str, text: str) -> FieldProblem:
     """Return a problem of the spec that is no invalid value. text: after the path."""
-    return FieldProblem(f"spec.{path}", None, "", problem=text)
+    return stated(f"spec.{path}", text)
 
 
 def enabled_since(path: str, version: str, service: str = "") -> Rule:
