@@ -1,11 +1,10 @@
 """Output of `mooring doctor`, and its shared options."""
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import documents, printable, reach
+from mooring.commands import documents, outputs, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,24 +43,34 @@ def account(text: str) -> "model.DaemonAccount | None":
 
 
 def show(results: "Sequence[model.CheckResult]", output: str) -> None:
-    """Print one line for each result, or the JSON document."""
-    from lib.process import redaction
-
-    if output == reach.JSON:
-        entries: list[documents.CheckEntry] = [
-            {
-                "check": result.check,
-                "state": result.state.value,
-                "message": redaction.scrub(result.text),
-                "remedy": result.remedy,
-            }
-            for result in results
-        ]
-        click.echo(json.dumps(entries, indent=2))
+    """Print one line for each result, or the document."""
+    names = [outputs.name("check", result.check) for result in results]
+    if outputs.document(output, document(results), names):
+        return
+    if output == outputs.WIDE:
+        outputs.print_table(output, _COLUMNS, [_row(result) for result in results])
         return
     width = max(len(result.check) for result in results)
     for result in results:
-        state = click.style(f"{result.state.value:4}", fg=_COLOURS[result.state.value])
-        remedy = f"; remedy: {result.remedy}" if result.remedy else ""
-        message = printable.text(f"{redaction.scrub(result.text)}{remedy}")
-        click.echo(f"{state}  {result.check:{width}}  {message}")
+        state, check, message, remedy = _row(result)
+        state = click.style(f"{state:4}", fg=_COLOURS[state])
+        text = printable.text(f"{message}; remedy: {remedy}" if remedy else message)
+        click.echo(f"{state}  {check:{width}}  {text}")
+
+
+_COLUMNS = tuple(map(outputs.Column, ("State", "Check", "Message", "Remedy")))
+
+
+def _row(result: "model.CheckResult") -> tuple[str, str, str, str]:
+    from lib.process import redaction
+
+    message, remedy = redaction.scrub(result.text), redaction.scrub(result.remedy)
+    return result.state.value, result.check, message, remedy
+
+
+def document(results: "Sequence[model.CheckResult]") -> list[documents.CheckEntry]:
+    """Return the results as their JSON document."""
+    return [
+        {"check": check, "state": state, "message": message, "remedy": remedy}
+        for state, check, message, remedy in map(_row, results)
+    ]

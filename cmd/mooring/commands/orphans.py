@@ -2,18 +2,16 @@
 
 import dataclasses
 import datetime
-import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 import rich.console
 import rich.table
-import rich.text
 
-from mooring.commands import documents, edge, printable, providers, reach
+from mooring.commands import documents, edge, outputs, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.cloud import protocol
@@ -33,7 +31,15 @@ KINDS = (
     "volume",
 )
 """In the order of `lib.orphans.model.SUBJECTS`."""
-_COLUMNS = ("kind", "id", "name", "age", "created for", "reason")
+_COLUMNS = (
+    outputs.Column("Kind"),
+    outputs.Column("ID"),
+    outputs.Column("Name"),
+    outputs.Column("Age"),
+    outputs.Column("Created", is_wide=True),
+    outputs.Column("Created for"),
+    outputs.Column("Reason"),
+)
 
 
 class Duration(click.ParamType[datetime.timedelta]):
@@ -277,14 +283,18 @@ class _Run:
         from lib.orphans.model import FindingState
 
         chosen = _chosen(survey, choice)
-        is_json = self.output == reach.JSON
-        if not is_json or (chosen and not choice.is_confirmed):
-            show(survey, rich.console.Console(highlight=False, stderr=is_json))
+        is_document = outputs.is_document(self.output)
+        if not is_document or (chosen and not choice.is_confirmed):
+            console = rich.console.Console(highlight=False, stderr=is_document)
+            show(survey, console, self.output)
         results: list[cleanup.CleanupResult] = []
         if choice.deletes and chosen and self._confirm(choice, len(chosen)):
             self._delete(chosen, results)
-        if is_json:
-            click.echo(json.dumps(document(survey, results), indent=2))
+        names = [
+            outputs.name(KINDS[_index(finding.subject)], finding.id)
+            for finding in survey.of(FindingState.ORPHAN)
+        ]
+        outputs.document(self.output, document(survey, results), names)
         deleted = {id(result.finding) for result in results if not result.why}
         orphans = survey.of(FindingState.ORPHAN)
         remaining = [orphan for orphan in orphans if id(orphan) not in deleted]
@@ -337,7 +347,9 @@ def _chosen(survey: "model.Survey", choice: Choice) -> list["model.Finding"]:
     ]
 
 
-def show(survey: "model.Survey", console: rich.console.Console) -> None:
+def show(
+    survey: "model.Survey", console: rich.console.Console, output: str = outputs.TABLE
+) -> None:
     """Print the orphans, what is kept, what is not owned, and what is unknown."""
     from lib.orphans.model import FindingState
 
@@ -349,7 +361,8 @@ def show(survey: "model.Survey", console: rich.console.Console) -> None:
     }
     for state, title in titles.items():
         if some := survey.of(state):
-            console.print(_table(title, some))
+            rows = [_row(finding) for finding in some]
+            outputs.show(output, console, outputs.table(output, _COLUMNS, rows, title))
     for unknown in survey.unknown:
         word = KINDS[_index(unknown.subject)]
         console.print(f"Unknown: {word}: {printable.text(unknown.why)}", markup=False)
@@ -357,25 +370,16 @@ def show(survey: "model.Survey", console: rich.console.Console) -> None:
     console.print("1 orphan." if orphans == 1 else f"{orphans or 'No'} orphans.")
 
 
-def _table(title: str, findings: Iterable["model.Finding"]) -> rich.table.Table:
-    table = rich.table.Table(title=title, title_justify="left")
-    for column in _COLUMNS:
-        table.add_column(column, overflow="fold")
-    for finding in findings:
-        row = _row(finding)
-        table.add_row(*(rich.text.Text(printable.text(row[c])) for c in _COLUMNS))
-    return table
-
-
-def _row(finding: "model.Finding") -> Mapping[str, str]:
-    return {
-        "kind": finding.kind,
-        "id": finding.id,
-        "name": finding.name,
-        "age": _age(finding.created),
-        "created for": finding.created_for,
-        "reason": finding.reason,
-    }
+def _row(finding: "model.Finding") -> tuple[str, ...]:
+    return (
+        finding.kind,
+        finding.id,
+        finding.name,
+        _age(finding.created),
+        finding.created.isoformat() if finding.created else "unknown",
+        finding.created_for,
+        finding.reason,
+    )
 
 
 def _age(created: datetime.datetime | None) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import paths, reach
+from mooring.commands import outputs, paths
 
 if TYPE_CHECKING:
     from lib.osdpl import model
@@ -21,9 +21,7 @@ context = click.option(
 charts = click.option(
     "--charts", "source", default="", help="As --chart-source of the daemon."
 )
-output = click.option(
-    "-o", "--output", type=click.Choice((reach.TABLE, reach.JSON)), default=reach.TABLE
-)
+output = outputs.option
 
 
 def chart_source(address: str) -> "model.Source | None":

@@ -1,17 +1,15 @@
 """`mooring plan`: the changes that a daemon would apply now."""
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
-import rich.console
-import rich.table
 
 from mooring.commands import (
     documents,
     edge,
+    outputs,
     plan_osdpl,
     plan_routes,
     plan_services,
@@ -74,12 +72,17 @@ def nodes(  # noqa: PLR0913 - one argument for each option
     sys.exit(1 if preview.unread else 0)
 
 
+_COLUMNS = tuple(map(outputs.Column, ("Node", "Action", "Reason")))
+
+
 def _show(plan: "previews.NodesPreview", output: str) -> None:
-    if output == reach.JSON:
-        click.echo(json.dumps(document(plan), indent=2))
+    names = [outputs.name("node", row.node) for row in plan.rows]
+    names += [outputs.name("node", node) for node, _ in plan.unread]
+    if outputs.document(output, document(plan), names):
         return
     if plan.rows:
-        rich.console.Console().print(_table(plan))
+        rows = [(row.node, row.action.value, row.reason) for row in plan.rows]
+        outputs.print_table(output, _COLUMNS, rows)
     click.echo(_summary(plan))
     for node, reason in plan.unread:
         click.echo(printable.text(f"{node}: unknown: {reason}"), err=True)
@@ -96,18 +99,6 @@ def document(plan: "previews.NodesPreview") -> documents.NodesPlan:
         ],
         "unknown": [{"node": node, "reason": reason} for node, reason in plan.unread],
     }
-
-
-def _table(plan: "previews.NodesPreview") -> rich.table.Table:
-    table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Node", no_wrap=True)
-    table.add_column("Action")
-    table.add_column("Reason", overflow="fold")
-    for row in plan.rows:
-        # Texts of the cloud may contain brackets, which rich would read as markup.
-        cells = map(printable.text, (row.node, row.action, row.reason))
-        table.add_row(*map(rich.text.Text, cells))
-    return table
 
 
 def _summary(plan: "previews.NodesPreview") -> str:

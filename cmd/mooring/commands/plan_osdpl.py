@@ -1,7 +1,6 @@
 """`mooring plan osdpl`: what would be done to the releases of a cloud."""
 
 import dataclasses
-import json
 import os
 import pathlib
 import sys
@@ -9,10 +8,8 @@ import tempfile
 from typing import TYPE_CHECKING
 
 import click
-import rich.console
-import rich.table
 
-from mooring.commands import documents, edge, osdpl_options, reach
+from mooring.commands import documents, edge, osdpl_options, outputs, reach
 
 if TYPE_CHECKING:
     from lib.osdpl import planning
@@ -111,21 +108,23 @@ def document(plan: "planning.Plan", has_diff: bool) -> documents.OsdplPlan:
     }
 
 
+_COLUMNS = tuple(
+    map(outputs.Column, ("Service", "Release", "State", "Action", "Reason"))
+)
+
+
 def _show(plan: "planning.Plan", output: str, has_diff: bool) -> None:
-    if output == reach.JSON:
-        click.echo(json.dumps(document(plan, has_diff), indent=2))
+    names = [outputs.name("release", row.name) for row in plan.rows if row.name]
+    if outputs.document(output, document(plan, has_diff), names):
         return
     if plan.refused:
         click.echo(f"No changes: {plan.refused}")
         return
-    table = rich.table.Table()
-    for column in ("service", "release", "state", "action", "reason"):
-        table.add_column(column)
-    for row in plan.rows:
-        table.add_row(
-            row.service, row.name, row.state.value, row.action.value, row.reason
-        )
-    rich.console.Console().print(table)
+    rows = [
+        (row.service, row.name, row.state.value, row.action.value, row.reason)
+        for row in plan.rows
+    ]
+    outputs.print_table(output, _COLUMNS, rows)
     if plan.ignored:
         click.echo("Fields without effect:")
         click.echo("\n".join(f"  {text}" for text in plan.ignored))

@@ -1,15 +1,12 @@
 """`mooring plan routes`: what would be done to routes to Pods."""
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
-import rich.console
-import rich.table
 
-from mooring.commands import documents, edge, printable, providers, reach
+from mooring.commands import documents, edge, outputs, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.ccm import previews_routes
@@ -56,10 +53,7 @@ def routes(  # noqa: PLR0913 - one argument for each option
             reach.cluster(kubeconfig, context), user_agent="mooring-plan"
         )
         preview = previews_routes.routes(api, tables, cluster_id, cidrs)
-        if output == reach.JSON:
-            click.echo(json.dumps(document(preview), indent=2))
-        else:
-            show(preview, rich.console.Console())
+        show(preview, output)
     sys.exit(1 if preview.unread else 0)
 
 
@@ -76,26 +70,22 @@ def document(plan: "previews_routes.RoutesPreview") -> documents.RoutesPlan:
     }
 
 
-def show(plan: "previews_routes.RoutesPreview", console: rich.console.Console) -> None:
-    """Print a row for each change and each problem, and a summary."""
+def show(plan: "previews_routes.RoutesPreview", output: str = outputs.TABLE) -> None:
+    """Print a row for each change and each problem, and a summary; or the document."""
+    names = [outputs.name(*row.subject.split(" ", 1)) for row in plan.rows]
+    if outputs.document(output, document(plan), names):
+        return
     if plan.unread:
         error = printable.text(plan.unread)
         click.echo(f"{plan.table}: read failed: {error}", err=True)
         return
     if plan.rows:
-        console.print(_table(plan))
+        rows = [(row.subject, row.action, row.reason) for row in plan.rows]
+        outputs.print_table(output, _COLUMNS, rows)
     click.echo(summary(plan))
 
 
-def _table(plan: "previews_routes.RoutesPreview") -> rich.table.Table:
-    table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("Object", "Action", "Reason"):
-        table.add_column(name, overflow="fold")
-    for row in plan.rows:
-        # Texts of the cloud may contain brackets, which rich would read as markup.
-        cells = map(printable.text, (row.subject, row.action, row.reason))
-        table.add_row(*map(rich.text.Text, cells))
-    return table
+_COLUMNS = tuple(map(outputs.Column, ("Object", "Action", "Reason")))
 
 
 def summary(plan: "previews_routes.RoutesPreview") -> str:

@@ -1,7 +1,6 @@
 """`mooring plan services`: what would be done to load balancers, as trees."""
 
 import collections
-import json
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import rich.console
 import rich.text
 import rich.tree
 
-from mooring.commands import documents, edge, printable, providers, reach
+from mooring.commands import documents, edge, outputs, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.balancers import preview
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from lib.cloud import explained
 
 SHOWN = 12
-"""Number of fields of one object in the tree; the JSON document has all of them."""
+"""Number of fields of one object in the tree; the format wide has all of them."""
 _SIGNS = {"create": ("+", "green"), "change": ("~", "yellow"), "delete": ("-", "red")}
 _LABELS = {
     "InSync": ("InSync", "green"),
@@ -81,10 +80,10 @@ def services(  # noqa: PLR0913 - one argument for each option
             cluster_id, cluster_name, namespace, names, is_deep
         )
         preview = previews.services(api, balancers, explain, request)
-        if output == reach.JSON:
-            click.echo(json.dumps(document(preview), indent=2))
-        else:
-            show(preview, rich.console.Console(highlight=False))
+        shown_names = [outputs.name("service", row.service) for row in preview.rows]
+        if not outputs.document(output, document(preview), shown_names):
+            console = rich.console.Console(highlight=False)
+            show(preview, console, is_wide=output == outputs.WIDE)
     sys.exit(1 if preview.unread else 0)
 
 
@@ -140,10 +139,15 @@ def totals(plan: "previews.ServicesPreview") -> dict[str, int]:
     return dict(collections.Counter(str(row.state) for row in plan.rows))
 
 
-def show(plan: "previews.ServicesPreview", console: rich.console.Console) -> None:
-    """Print a tree for each Service, and the totals."""
+def show(
+    plan: "previews.ServicesPreview",
+    console: rich.console.Console,
+    *,
+    is_wide: bool = False,
+) -> None:
+    """Print a tree for each Service, and the totals. is_wide: with all fields."""
     for row in plan.rows:
-        console.print(_tree(printable.deep(row)))
+        console.print(_tree(printable.deep(row), sys.maxsize if is_wide else SHOWN))
         if row in plan.unread:
             reason = printable.text(row.why)
             click.echo(f"{row.service}: unknown: {reason}", err=True)
@@ -164,7 +168,7 @@ def summary(plan: "previews.ServicesPreview") -> str:
     return f"{text}."
 
 
-def _tree(row: "preview.Row") -> rich.tree.Tree:
+def _tree(row: "preview.Row", limit: int) -> rich.tree.Tree:
     from lib.balancers import preview
 
     label = rich.text.Text(f"{row.service}: ")
@@ -182,18 +186,18 @@ def _tree(row: "preview.Row") -> rich.tree.Tree:
     for load_balancer in row.not_owned:
         top.add(rich.text.Text(f"! not owned: {load_balancer}", "cyan"))
     for branch in preview.tree(row.touched):
-        _add(top, branch)
+        _add(top, branch, limit)
     return top
 
 
-def _add(above: rich.tree.Tree, branch: "preview.Branch") -> None:
+def _add(above: rich.tree.Tree, branch: "preview.Branch", limit: int) -> None:
     if not branch.touched:
         here = above.add(rich.text.Text(branch.name))
     for touched in branch.touched:
         here = above.add(_object(branch.name, touched))
-        _add_changes(here, touched)
+        _add_changes(here, touched, limit)
     for below in branch.branches:
-        _add(here, below)
+        _add(here, below, limit)
 
 
 def _object(name: str, touched: "explained.Touched") -> rich.text.Text:
@@ -205,9 +209,11 @@ def _object(name: str, touched: "explained.Touched") -> rich.text.Text:
     return label
 
 
-def _add_changes(here: rich.tree.Tree, touched: "explained.Touched") -> None:
+def _add_changes(
+    here: rich.tree.Tree, touched: "explained.Touched", limit: int
+) -> None:
     """Show each field that differs; fields of a new object in one line."""
-    shown = touched.changes[:SHOWN]
+    shown = touched.changes[:limit]
     more = len(touched.changes) - len(shown)
     if all(not change.old for change in shown) and touched.verb == "create":
         fields = ", ".join(f"{change.field} {change.new}" for change in shown)

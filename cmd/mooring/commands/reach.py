@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from mooring.commands import providers
+from mooring.commands import outputs, providers
 
 if TYPE_CHECKING:
     from lib.kube import kube_config
 
 F = TypeVar("F", bound=Callable[..., None])
-
-TABLE, JSON = "table", "json"
 
 _OPTIONS = (
     click.option(
@@ -34,13 +32,7 @@ _OPTIONS = (
         required=True,
         help=" ".join(known.config_help for known in providers.PROVIDERS.values()),
     ),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Choice((TABLE, JSON)),
-        default=TABLE,
-        help="Output format.",
-    ),
+    outputs.option,
 )
 
 

@@ -1,9 +1,8 @@
 """How plans of routes are printed, and what is refused."""
 
-import io
 import pathlib
 
-import rich.console
+import pytest
 from click import testing
 
 from lib.ccm import previews_routes
@@ -16,15 +15,9 @@ ROWS = (
 )
 
 
-def printed(*rows: RoutesRow) -> str:
-    file = io.StringIO()
-    console = rich.console.Console(file=file, width=200)
-    plan_routes.show(previews_routes.RoutesPreview("r", rows, 3, ""), console)
-    return file.getvalue()
-
-
-def test_texts_of_others_are_escaped() -> None:
-    text = printed(*ROWS)
+def test_texts_of_others_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    plan_routes.show(previews_routes.RoutesPreview("r", ROWS, 3, ""), "wide")
+    text = capsys.readouterr().out
     assert "10.1.0.0/24 via 10.0.0.5" in text
     assert "[bold]x" in text
     assert "\x1b" not in text
