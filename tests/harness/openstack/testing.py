@@ -27,11 +27,14 @@ MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 def running(lease: leases.Lease) -> Iterator[places.Places]:
     """Build what is missing and start everything; OpenStack may be running already.
 
-    What else was started in the lab is stopped at the end.
+    All else in the lab is started for this process, and stopped at the end.
     """
     place, shown = lease.where, testing.shown()
     programs.build(place, [control_plane.GROUP], shown)
     lab.build(place, shown)
+    _stop_all_but_openstack(place)
+    for log in place.log.glob("audit*.log"):
+        log.unlink()  # of an earlier process of this slot
     try:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             started = [
