@@ -192,6 +192,7 @@ def run_tool(words: list[str]) -> None:
         name=cloud.NAME,
         component=MANAGER,
         config_help="The port of a pasture.",
+        config_keys=("pasture",),
         existing_flag="--meadow",
         existing_help="Use this pasture.",
         read=openstack.read,

@@ -1,6 +1,5 @@
 """`mooring doctor`: checks of a cluster and its cloud."""
 
-import os
 import pathlib
 import sys
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ doctor.add_command(doctor_osdpl.osdpl)
 
 
 @doctor.command(USUAL)
-@reach.options
+@reach.options("mooring-doctor")
 @click.option(
     "--leader-elect-resource-name",
     "lease_name",
@@ -54,12 +53,8 @@ doctor.add_command(doctor_osdpl.osdpl)
     help="Manifest of the permissions (default: that of the chart).",
 )
 @findings.timeout_option
-def ccm(  # noqa: PLR0913 - one argument for each option
-    kubeconfig: str,
-    context: str,
-    cloud: str,
-    cloud_config: str,
-    output: str,
+def ccm(
+    target: reach.Target,
     lease_name: str,
     lease_namespace: str,
     service_account: str,
@@ -68,50 +63,42 @@ def ccm(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Check the requirements of the cloud controller manager.
 
-    Run it with the daemon's own kubeconfig and cloud.conf, or name its ServiceAccount.
+    Run it with the daemon's own kubeconfig, or name its ServiceAccount.
     One line for each check; exit code 1 if a check fails. `mooring doctor osdpl` does
     the same for osdpl-controller.
     """
     with edge.plainly():
         from lib.doctor import cluster, examine
-        from lib.kube import client, greeting
+        from lib.kube import greeting
         from lib.process.clock import utc_now
 
         reach.quiet()
-        expected = _expected(
-            cloud, (lease_namespace, lease_name), service_account, rbac
-        )
-
-        def greet() -> greeting.Greeting:
-            return greeting.ask(reach.cluster(kubeconfig, context), timeout_s)
-
-        def ask() -> cluster.ClusterReader:
-            address = reach.cluster(kubeconfig, context)
-            api = client.KubeClient(address, user_agent="mooring-doctor")
-            return cluster.ClusterReader(api, timeout_s)
-
+        lease = (lease_namespace, lease_name)
+        expected = _expected(target.provider, lease, service_account, rbac)
         sources = examine.Sources(
-            lambda: providers.of(cloud)
-            .read(cloud_config, os.environ)
-            .checkup(timeout_s),
-            greet,
-            ask,
+            lambda: target.configured().checkup(timeout_s),
+            lambda: greeting.ask(target.address(), timeout_s),
+            lambda: cluster.ClusterReader(target.api(), timeout_s),
         )
         results = examine.examine(sources, expected, utc_now)
-        findings.show(results, output)
+        findings.show(results, target.output)
     sys.exit(0 if examine.is_well(results) else 1)
 
 
 def _expected(
-    cloud: str, lease: tuple[str, str], account: str, rbac: pathlib.Path | None
+    provider: providers.Provider,
+    lease: tuple[str, str],
+    account: str,
+    rbac: pathlib.Path | None,
 ) -> "examine.Expected":
     from lib.doctor import examine, rights
 
-    provider = providers.of(cloud)
     text = rbac.read_text() if rbac else rights.manifest(provider.component)
     try:
         permissions = rights.parse(text)
     except rights.ManifestError as error:
         raise click.BadParameter(str(error), param_hint="--rbac") from error
     user = findings.account(account)
-    return examine.Expected(cloud, provider.remedies(), permissions, *lease, user)
+    return examine.Expected(
+        provider.name, provider.remedies(), permissions, *lease, user
+    )

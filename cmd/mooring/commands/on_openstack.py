@@ -22,13 +22,13 @@ class OnOpenStack:
     source: CloudSource[settings.Config]
 
     @classmethod
-    def read(cls, path: str, env: Mapping[str, str]) -> "OnOpenStack":
-        """Read a cloud.conf and what it refers to.
+    def read(cls, path: str, env: Mapping[str, str], title: str = "") -> "OnOpenStack":
+        """Read a cloud.conf and what it refers to. title: name in messages.
 
         Raises:
             ConfigError: it can't be used; every problem is named, and no secret.
         """
-        files = cloud_conf.CloudConf((path,), env)
+        files = cloud_conf.CloudConf((path,), env, title=title)
         return cls(files.read().config, files.source(_connect))
 
     def instances(self) -> protocol.Instances:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import documents, edge, outputs, printable, providers, reach
+from mooring.commands import documents, edge, outputs, printable, reach
 
 if TYPE_CHECKING:
     from lib.cloud import protocol
@@ -79,7 +78,7 @@ class Choice:
 
 
 @click.command()
-@reach.options
+@reach.options("mooring-orphans")
 @click.option(
     "--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only these kinds."
 )
@@ -108,11 +107,7 @@ class Choice:
 @click.option("--volumes", "with_volumes", is_flag=True, help="Also delete volumes.")
 @click.option("--min-age", type=Duration(), default="10m", hidden=True)
 def orphans(  # noqa: PLR0913 - one argument for each option
-    kubeconfig: str,
-    context: str,
-    cloud: str,
-    cloud_config: str,
-    output: str,
+    target: reach.Target,
     kinds: tuple[str, ...],
     older_than: datetime.timedelta,
     cluster_id: str,
@@ -132,19 +127,24 @@ def orphans(  # noqa: PLR0913 - one argument for each option
     """
     choice = Choice(deletes, is_confirmed, with_kept, with_volumes)
     _check(choice, cluster_id, volume_cluster_id, is_gone=is_gone)
+    if is_gone and not target.cloud_config:
+        raise click.UsageError(
+            "--cluster-is-gone: requires --cloud-config, since the cluster that has the"
+            " Secret does not answer any more."
+        )
     with edge.plainly():
         from lib.orphans import observe
 
         reach.quiet(verbose=False)
-        opened = providers.of(cloud).read(cloud_config, os.environ).owner()
+        opened = target.configured().owner()
         age = max(min_age, older_than)
         settings = _settings(kinds, cluster_name, volume_cluster_id, age)
-        api = _api(kubeconfig, context, is_gone=is_gone)
+        api = _api(target, is_gone=is_gone)
         settings = _identified(api, settings, cluster_id, is_gone=is_gone)
         recorded = observe.records(api, settings)
         lists = observe.cloud_lists(opened, settings, recorded)
         survey = _survey(api, settings, lists, cluster_id, volume_cluster_id)
-        run = _Run(opened, None if is_gone else api, settings, lists, output)
+        run = _Run(opened, None if is_gone else api, settings, lists, target.output)
         code = run.report(survey, choice)
     sys.exit(code)
 
@@ -188,13 +188,13 @@ def _settings(
     return model.Settings(Cluster("", cluster_name), volume_cluster, subjects, age)
 
 
-def _api(kubeconfig: str, context: str, *, is_gone: bool) -> "client.Api":
+def _api(target: reach.Target, *, is_gone: bool) -> "client.Api":
     """Open the API server; only reads are let through."""
     from lib.ccm import read_only
-    from lib.kube import client, errors
+    from lib.kube import errors
 
     try:
-        address = reach.cluster(kubeconfig, context)
+        api = target.api()
     except errors.KubeError as error:
         if not is_gone:
             raise
@@ -202,7 +202,7 @@ def _api(kubeconfig: str, context: str, *, is_gone: bool) -> "client.Api":
             "--kubeconfig: must be that of the cluster that is gone, to check that it"
             f" does not answer any more ({error})."
         ) from error
-    return read_only.read_only(client.KubeClient(address, user_agent="mooring-orphans"))
+    return read_only.read_only(api)
 
 
 def _identified(

@@ -4,20 +4,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import outputs, paths
+from mooring.commands import outputs, paths, reach
 
 if TYPE_CHECKING:
     from lib.osdpl import model
 
 file = click.argument("file", type=paths.FILE, required=False)
-kubeconfig = click.option(
-    "--kubeconfig",
-    default="",
-    help="Kubeconfig file (default: $KUBECONFIG, or in-cluster).",
-)
-context = click.option(
-    "--context", default="", help="Kubeconfig context (default: current)."
-)
+kubeconfig = reach.kubeconfig_option
+context = reach.context_option
 charts = click.option(
     "--charts", "source", default="", help="As --chart-source of the daemon."
 )

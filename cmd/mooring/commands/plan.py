@@ -14,7 +14,6 @@ from mooring.commands import (
     plan_routes,
     plan_services,
     printable,
-    providers,
     reach,
 )
 
@@ -22,7 +21,31 @@ if TYPE_CHECKING:
     from lib.ccm import previews
 
 
-@click.group()
+class _Rejected(click.UsageError):
+    """An invalid command line, with the exit code of an error."""
+
+    exit_code = reach.FAILED
+
+
+class _Plan(click.Group):
+    """A group of plans: with --detailed-exitcode, 2 means changes and nothing else."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep in mind whether the flag is set."""
+        ctx.meta[reach.DETAILED] = reach.DETAILED in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; an invalid command line is an error like any other."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            if ctx.meta[reach.DETAILED]:
+                raise _Rejected(error.format_message(), error.ctx) from error
+            raise
+
+
+@click.group(cls=_Plan)
 def plan() -> None:
     """Show what a daemon would do now; nothing is changed."""
 
@@ -33,17 +56,15 @@ plan.add_command(plan_services.services)
 
 
 @plan.command()
-@reach.options
+@reach.options("mooring-plan")
 @click.option("--node-delete-max-count", type=click.IntRange(0), default=3)
 @click.option("--node-delete-max-percent", type=click.IntRange(0, 100), default=30)
-def nodes(  # noqa: PLR0913 - one argument for each option
-    kubeconfig: str,
-    context: str,
-    cloud: str,
-    cloud_config: str,
-    output: str,
+@reach.detailed_exitcode
+def nodes(
+    target: reach.Target,
     node_delete_max_count: int,
     node_delete_max_percent: int,
+    is_detailed: bool,
 ) -> None:
     """Show what the cloud controller manager would do to Nodes.
 
@@ -53,7 +74,6 @@ def nodes(  # noqa: PLR0913 - one argument for each option
     """
     with edge.plainly():
         from lib.ccm import previews
-        from lib.kube import client
         from lib.nodes import deletion_budget, model
 
         reach.quiet()
@@ -63,13 +83,15 @@ def nodes(  # noqa: PLR0913 - one argument for each option
         settings = model.NodeSettings(
             deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
         )
-        instances = providers.of(cloud).read(cloud_config, os.environ).instances()
-        api = client.KubeClient(
-            reach.cluster(kubeconfig, context), user_agent="mooring-plan"
-        )
-        preview = previews.nodes(api, instances, settings)
-        _show(preview, output)
-    sys.exit(1 if preview.unread else 0)
+        instances = target.configured().instances()
+        preview = previews.nodes(target.api(), instances, settings)
+        _show(preview, target.output)
+    code = reach.exit_code(
+        is_failed=bool(preview.unread),
+        has_changes=bool(preview.rows),
+        is_detailed=is_detailed,
+    )
+    sys.exit(code)
 
 
 _COLUMNS = tuple(map(outputs.Column, ("Node", "Action", "Reason")))

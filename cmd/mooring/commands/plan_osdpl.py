@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     help="Show manual changes to objects of releases; asks by dry runs.",
 )
 @osdpl_options.output
+@reach.detailed_exitcode
 def osdpl(  # noqa: PLR0913 - one argument for each option
     file: pathlib.Path | None,
     kubeconfig: str,
@@ -38,6 +39,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     has_diff: bool,
     is_live: bool,
     output: str,
+    is_detailed: bool,
 ) -> None:
     """Show state, action and reason of each release, and what would change.
 
@@ -50,7 +52,12 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
         preview = _plan(_Reach(kubeconfig, context, helm, source), file, is_live)
         _show(preview, output, has_diff)
     is_invalid = any(row.state == "Invalid" for row in preview.rows)
-    sys.exit(1 if preview.refused or is_invalid else 0)
+    code = reach.exit_code(
+        is_failed=bool(preview.refused) or is_invalid,
+        has_changes=any(row.action.value != "skip" for row in preview.rows),
+        is_detailed=is_detailed,
+    )
+    sys.exit(code)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,19 +1,18 @@
 """`mooring plan routes`: what would be done to routes to Pods."""
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import documents, edge, outputs, printable, providers, reach
+from mooring.commands import documents, edge, outputs, printable, reach
 
 if TYPE_CHECKING:
     from lib.ccm import previews_routes
 
 
 @click.command()
-@reach.options
+@reach.options("mooring-plan")
 @click.option(
     "--cluster-id",
     default="",
@@ -22,14 +21,9 @@ if TYPE_CHECKING:
 @click.option(
     "--cluster-cidr", default="", help="Cluster CIDR of openstack-ccm (default: none)."
 )
-def routes(  # noqa: PLR0913 - one argument for each option
-    kubeconfig: str,
-    context: str,
-    cloud: str,
-    cloud_config: str,
-    output: str,
-    cluster_id: str,
-    cluster_cidr: str,
+@reach.detailed_exitcode
+def routes(
+    target: reach.Target, cluster_id: str, cluster_cidr: str, is_detailed: bool
 ) -> None:
     """Show what would be done to routes and address pairs.
 
@@ -38,23 +32,24 @@ def routes(  # noqa: PLR0913 - one argument for each option
     """
     with edge.plainly():
         from lib.ccm import options, previews_routes
-        from lib.kube import client
         from lib.process import config
 
         reach.quiet()
-        configured = providers.PROVIDERS[cloud].read(cloud_config, os.environ)
-        tables = configured.owner().routes
+        tables = target.configured().owner().routes
         if tables is None:
             raise config.ConfigError(["[Route] router-id: not set: routes are off"])
         problems: list[config.FieldProblem] = []
         cidrs = options.cluster_cidrs(cluster_cidr, problems)
         config.require(problems)
-        api = client.KubeClient(
-            reach.cluster(kubeconfig, context), user_agent="mooring-plan"
-        )
-        preview = previews_routes.routes(api, tables, cluster_id, cidrs)
-        show(preview, output)
-    sys.exit(1 if preview.unread else 0)
+        preview = previews_routes.routes(target.api(), tables, cluster_id, cidrs)
+        show(preview, target.output)
+    code = reach.exit_code(
+        is_failed=bool(preview.unread),
+        is_invalid=changes(preview) < len(preview.rows),
+        has_changes=changes(preview) > 0,
+        is_detailed=is_detailed,
+    )
+    sys.exit(code)
 
 
 def document(plan: "previews_routes.RoutesPreview") -> documents.RoutesPlan:
@@ -88,12 +83,17 @@ def show(plan: "previews_routes.RoutesPreview", output: str = outputs.TABLE) -> 
 _COLUMNS = tuple(map(outputs.Column, ("Object", "Action", "Reason")))
 
 
-def summary(plan: "previews_routes.RoutesPreview") -> str:
-    """Return the numbers of changes and problems as one sentence."""
+def changes(plan: "previews_routes.RoutesPreview") -> int:
+    """Return the number of writes; problems are none."""
     from lib.routes import preview
 
-    problems = sum(row.action == preview.RouteAction.PROBLEM for row in plan.rows)
-    changes = len(plan.rows) - problems
-    text = f"{changes} changes" if changes else "No changes"
+    return sum(row.action != preview.RouteAction.PROBLEM for row in plan.rows)
+
+
+def summary(plan: "previews_routes.RoutesPreview") -> str:
+    """Return the numbers of changes and problems as one sentence."""
+    count = changes(plan)
+    problems = len(plan.rows) - count
+    text = f"{count} changes" if count else "No changes"
     text += f" for {plan.nodes} Nodes in {plan.table}"
     return f"{text}, {problems} problems." if problems else f"{text}."

@@ -1,7 +1,6 @@
 """`mooring plan services`: what would be done to load balancers, as trees."""
 
 import collections
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import rich.console
 import rich.text
 import rich.tree
 
-from mooring.commands import documents, edge, outputs, printable, providers, reach
+from mooring.commands import documents, edge, outputs, printable, reach
 
 if TYPE_CHECKING:
     from lib.balancers import preview
@@ -34,7 +33,7 @@ _LABELS = {
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME | NAMESPACE/NAME]...")
-@reach.options
+@reach.options("mooring-plan")
 @click.option("-n", "--namespace", default="", help="Only Services of this namespace.")
 @click.option(
     "--cluster-id",
@@ -50,17 +49,15 @@ _LABELS = {
     is_flag=True,
     help="Also compare weights, monitor ports and subnets: one call per pool.",
 )
+@reach.detailed_exitcode
 def services(  # noqa: PLR0913 - one argument for each option
     names: tuple[str, ...],
-    kubeconfig: str,
-    context: str,
-    cloud: str,
-    cloud_config: str,
-    output: str,
+    target: reach.Target,
     namespace: str,
     cluster_id: str,
     cluster_name: str,
     is_deep: bool,
+    is_detailed: bool,
 ) -> None:
     """Show what would be done to load balancers of Services.
 
@@ -69,22 +66,24 @@ def services(  # noqa: PLR0913 - one argument for each option
     """
     with edge.plainly():
         from lib.ccm import previews
-        from lib.kube import client
 
         reach.quiet()
-        balancers, explain = providers.of(cloud).read(cloud_config, os.environ).plans()
-        api = client.KubeClient(
-            reach.cluster(kubeconfig, context), user_agent="mooring-plan"
-        )
+        balancers, explain = target.configured().plans()
         request = previews.ServicesRequest(
             cluster_id, cluster_name, namespace, names, is_deep
         )
-        preview = previews.services(api, balancers, explain, request)
+        preview = previews.services(target.api(), balancers, explain, request)
         shown_names = [outputs.name("service", row.service) for row in preview.rows]
-        if not outputs.document(output, document(preview), shown_names):
+        if not outputs.document(target.output, document(preview), shown_names):
             console = rich.console.Console(highlight=False)
-            show(preview, console, is_wide=output == outputs.WIDE)
-    sys.exit(1 if preview.unread else 0)
+            show(preview, console, is_wide=target.output == outputs.WIDE)
+    code = reach.exit_code(
+        is_failed=bool(preview.unread),
+        is_invalid=totals(preview).get("Invalid", 0) > 0,
+        has_changes=bool(totals(preview).keys() - {"InSync", "Invalid"}),
+        is_detailed=is_detailed,
+    )
+    sys.exit(code)
 
 
 def document(plan: "previews.ServicesPreview") -> documents.ServicesPlan:

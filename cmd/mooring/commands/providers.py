@@ -40,15 +40,31 @@ class Configured(Protocol):
         ...
 
 
+class ReadConfigured(Protocol):
+    """Opens a configuration."""
+
+    def __call__(
+        self, path: str, env: Mapping[str, str], title: str = ""
+    ) -> Configured:
+        """Read a file. title: name in messages; empty: the path.
+
+        Raises:
+            ConfigError: it cannot be used.
+        """
+        ...
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
     """What one cloud brings to the commands.
 
     name: value of `--cloud`. component: the cloud controller manager, whose chart has
-    the rights that `doctor` judges. config_help: of `--cloud-config`. existing_flag,
+    the rights that `doctor` judges. config_help: of `--cloud-config`. config_keys:
+    usual keys of the configuration in a Secret; the first that exists. existing_flag,
     existing_help: of `lab up`, to use a cloud that is there already.
 
-    read: opens a configuration; path and environment; raises ConfigError.
+    read: opens a configuration; path, environment, and the name in messages in place of
+    the path; raises ConfigError.
     remedies: of `doctor`. render: the
     command of `render` of this name. grounds: the cloud of a lab. existing: the cloud
     that the value of `existing_flag` names.
@@ -57,9 +73,10 @@ class Provider:
     name: str
     component: str
     config_help: str
+    config_keys: tuple[str, ...]
     existing_flag: str
     existing_help: str
-    read: Callable[[str, Mapping[str, str]], Configured]
+    read: ReadConfigured
     remedies: Callable[[], "checkup.Remedies"]
     render: Callable[[], click.Command]
     grounds: Callable[[], "lab_grounds.Grounds"]
@@ -71,10 +88,10 @@ class Provider:
         return self.existing_flag.strip("-").replace("-", "_")
 
 
-def _read_openstack(path: str, env: Mapping[str, str]) -> Configured:
+def _read_openstack(path: str, env: Mapping[str, str], title: str = "") -> Configured:
     from mooring.commands import on_openstack
 
-    return on_openstack.OnOpenStack.read(path, env)
+    return on_openstack.OnOpenStack.read(path, env, title)
 
 
 def _remedies_on_openstack() -> "checkup.Remedies":
@@ -107,6 +124,8 @@ PROVIDERS = {
         name="openstack",
         component="openstack-ccm",
         config_help="The daemon's cloud.conf.",
+        # Those of the reference's chart, and of ours.
+        config_keys=("cloud.conf", "cloud-config"),
         existing_flag="--os-cloud",
         existing_help="Use this cloud of clouds.yaml.",
         read=_read_openstack,

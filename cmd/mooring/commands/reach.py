@@ -4,43 +4,158 @@ Rules: the Kubernetes client is imported when it is used; providers.py lists the
 clouds.
 """
 
+import dataclasses
+import functools
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from mooring.commands import outputs, providers
 
 if TYPE_CHECKING:
-    from lib.kube import kube_config
+    from lib.doctor import deployed
+    from lib.kube import client, kube_config
 
-F = TypeVar("F", bound=Callable[..., None])
+CALL_TIMEOUT_S = 30.0
+"""Seconds for each of the two calls that read the configuration from the cluster."""
 
+kubeconfig_option = click.option(
+    "--kubeconfig",
+    default="",
+    help="Kubeconfig file (default: $KUBECONFIG, or in-cluster).",
+)
+context_option = click.option(
+    "--context", default="", help="Kubeconfig context (default: current)."
+)
 _OPTIONS = (
-    click.option(
-        "--kubeconfig",
-        default="",
-        help="Kubeconfig file (default: $KUBECONFIG, or in-cluster).",
-    ),
-    click.option(
-        "--context", default="", help="Kubeconfig context (default: current)."
-    ),
+    kubeconfig_option,
+    context_option,
     providers.option,
     click.option(
         "--cloud-config",
-        required=True,
-        help=" ".join(known.config_help for known in providers.PROVIDERS.values()),
+        default="",
+        help=" ".join(known.config_help for known in providers.PROVIDERS.values())
+        + " Default: the Secret that the daemon's Deployment mounts.",
+    ),
+    click.option(
+        "--cloud-config-secret",
+        default="",
+        metavar="NAMESPACE/NAME[/KEY]",
+        help="Read it from this Secret of the cluster.",
     ),
     outputs.option,
 )
 
 
-def options(command: F) -> F:
-    """Add the options that all of these commands share."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """Cluster and cloud of a command, as its options describe them.
+
+    output: see outputs.py. agent: name of the command for the API server's audit log.
+    """
+
+    kubeconfig: str
+    context: str
+    cloud: str
+    cloud_config: str
+    cloud_config_secret: str
+    output: str
+    agent: str
+
+    @property
+    def provider(self) -> providers.Provider:
+        """The provider of the cloud."""
+        return providers.of(self.cloud)
+
+    def address(self) -> "kube_config.Configuration":
+        """Return the address of the API server and the credentials.
+
+        Raises:
+            KubeError: no kubeconfig describes it.
+        """
+        return cluster(self.kubeconfig, self.context)
+
+    def api(self) -> "client.KubeClient":
+        """Open the API server.
+
+        Raises:
+            KubeError: no kubeconfig describes it.
+        """
+        from lib.kube import client
+
+        return client.KubeClient(self.address(), user_agent=self.agent)
+
+    def configured(self) -> providers.Configured:
+        """Read the configuration of the cloud, from its file or from the cluster.
+
+        Raises:
+            ConfigError: it cannot be used. KubeError: the cluster cannot be read.
+        """
+        from lib.process import config
+
+        if self.cloud_config and self.cloud_config_secret:
+            problem = config.conflict("--cloud-config", "--cloud-config-secret")
+            raise config.ConfigError([problem])
+        if self.cloud_config:
+            return self.provider.read(self.cloud_config, os.environ)
+        files = self._deployed()
+        from mooring.commands import memory_files
+
+        path = memory_files.write(files)
+        return self.provider.read(path, os.environ, files.title)
+
+    def _deployed(self) -> "deployed.CloudFiles":
+        from lib.doctor import deployed
+
+        secret = self.cloud_config_secret
+        where = deployed.parse(secret) if secret else None
+        api = self.api()
+        where = where or deployed.find(api, self.provider.component, CALL_TIMEOUT_S)
+        return deployed.read(api, where, self.provider.config_keys, CALL_TIMEOUT_S)
+
+
+def options(agent: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds the shared options, as one argument `target`."""
+
+    def decorator(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def packed(**values: object) -> None:
+            names = [f.name for f in dataclasses.fields(Target) if f.name != "agent"]
+            taken = {name: str(values.pop(name)) for name in names}
+            command(target=Target(**taken, agent=agent), **values)
+
+        result: Callable[..., None] = packed
+        for option in reversed(_OPTIONS):
+            result = option(result)
+        return result
+
+    return decorator
+
+
+DETAILED = "--detailed-exitcode"
+detailed_exitcode = click.option(
+    DETAILED,
+    "is_detailed",
+    is_flag=True,
+    help="Exit code 0: no changes; 2: changes; 1: an error, or an object that is"
+    " invalid or unknown.",
+)
+FAILED, CHANGES = 1, 2
+
+
+def exit_code(
+    *, is_failed: bool, is_invalid: bool = False, has_changes: bool, is_detailed: bool
+) -> int:
+    """Return the exit code of a plan.
+
+    is_failed: a read failed. is_invalid: an object is rejected. is_detailed:
+    --detailed-exitcode is set.
+    """
+    if is_failed or (is_detailed and is_invalid):
+        return FAILED
+    return CHANGES if has_changes and is_detailed else 0
 
 
 def quiet(*, verbose: bool = True) -> None:

@@ -15,7 +15,10 @@ from tests.harness.daemons.unreachable import CONF, SECRET
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((), "Missing option '--cloud-config'"),
+        (
+            ("--cloud-config-secret=x", "--cloud=nimbus"),
+            "'nimbus' is not",
+        ),
         (("--cloud-config=x", "--cloud=nimbus"), "'nimbus' is not"),
         (("--cloud-config=x", "--no-such"), "No such option"),
     ],
@@ -42,6 +45,36 @@ def test_doctor_names_what_is_wrong_with_an_option(option: str, sentence: str) -
     assert result.returncode == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [("plan", "nodes"), ("orphans",)])
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ((), "GET /apis/apps/v1/deployments: http://127.0.0.1:1: connection refused"),
+        (("--cloud-config-secret=name",), 'invalid value "name": must be NAMESPACE/'),
+        (
+            ("--cloud-config-secret=a/b", "--cloud-config=x"),
+            "--cloud-config: must not be set together with --cloud-config-secret",
+        ),
+    ],
+)
+def test_a_cloud_conf_in_the_cluster_that_cannot_be_read(
+    words: tuple[str, ...],
+    more: tuple[str, ...],
+    sentence: str,
+    nowhere: tuple[str, ...],
+) -> None:
+    result = mooring(*words, nowhere[1], *more)
+    assert result.returncode == 1
+    assert sentence in result.stderr
+    assert SECRET not in result.stderr
+
+
+def test_an_invalid_command_line_is_no_change() -> None:
+    """With --detailed-exitcode, 2 means changes."""
+    for more, code in (((), 2), (("--detailed-exitcode",), 1)):
+        assert mooring("plan", "nodes", "--no-such", *more).returncode == code
 
 
 @pytest.mark.parametrize("what", ["nodes", "services"])

@@ -22,12 +22,18 @@ class CloudConf:
         env: Mapping[str, str],
         name: str = "",
         sections: Collection[str] = cloud_config.SECTIONS,
+        *,
+        title: str = "",
     ) -> None:
-        """paths: of --cloud-config; later files win. name, sections: see `config`."""
+        """paths: of --cloud-config; later files win. name, sections: see `config`.
+
+        title: name in messages; empty: the paths.
+        """
         self._paths = tuple(paths)
         self._env = env
         self._name = name
         self._sections = sections
+        self._title = title or ", ".join(self._paths)
 
     def source(self, connect: Connect) -> CloudSource[settings.Config]:
         """Return what opens the cloud. connect: may raise the ConfigError of settings.
@@ -79,11 +85,10 @@ class CloudConf:
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
         """Report what is wrong in the files with their names."""
-        title = ", ".join(self._paths)
         try:
             yield
         except settings.CloudConfError as error:
-            problems = [f"{title}: {problem}" for problem in error.problems]
+            problems = [f"{self._title}: {problem}" for problem in error.problems]
             raise config.ConfigError(problems) from error
 
 

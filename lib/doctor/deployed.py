@@ -1,0 +1,267 @@
+"""The configuration of the cloud that a running Deployment reads, from its Secret.
+
+Rules: two reads at most; the values of the Secret are never part of a message.
+"""
+
+import base64
+import binascii
+import dataclasses
+import itertools
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from lib.kube import client, errors, listing, objects, resources
+from lib.process import config, decoding
+
+FLAG, SECRET_FLAG = "--cloud-config", "--cloud-config-secret"  # a flag
+
+
+class _KeyToPath(msgspec.Struct, frozen=True):
+    key: str = ""
+    path: str = ""
+
+
+class _SecretVolume(msgspec.Struct, frozen=True, rename="camel"):
+    secret_name: str = ""
+    items: tuple[_KeyToPath, ...] = ()
+
+
+class _Volume(msgspec.Struct, frozen=True):
+    name: str = ""
+    secret: _SecretVolume | None = None
+
+
+class _VolumeMount(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    mount_path: str = ""
+    sub_path: str = ""
+
+
+class _Container(msgspec.Struct, frozen=True, rename="camel"):
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    volume_mounts: tuple[_VolumeMount, ...] = ()
+
+
+class _PodSpec(msgspec.Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+    volumes: tuple[_Volume, ...] = ()
+
+
+class _PodTemplate(msgspec.Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _DeploymentSpec(msgspec.Struct, frozen=True):
+    template: _PodTemplate = _PodTemplate()
+
+
+class _Deployment(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
+    spec: _DeploymentSpec = _DeploymentSpec()
+
+
+class _Secret(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
+    data: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SecretKey:
+    """One key of a Secret. key: empty: the only key, or the first usual one.
+
+    folder: where the Deployment mounts the Secret; empty: not known. paths: path below
+    it by key, for keys that have another path.
+    """
+
+    namespace: str
+    name: str
+    key: str = ""
+    folder: str = ""
+    paths: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        key = f", key {self.key}" if self.key else ""
+        return f"Secret {self.namespace}/{self.name}{key}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CloudFiles:
+    """A configuration and the files that it may name. title: for messages.
+
+    files: content by the path at which the Deployment has it.
+    """
+
+    title: str
+    content: bytes = dataclasses.field(repr=False)
+    files: Mapping[str, bytes] = dataclasses.field(repr=False)
+
+
+def parse(text: str) -> SecretKey:
+    """Return the key that `NAMESPACE/NAME[/KEY]` names.
+
+    Raises:
+        ConfigError: the text has another form.
+    """
+    parts = text.split("/")
+    if len(parts) not in (2, 3) or not all(parts):
+        expected = "NAMESPACE/NAME or NAMESPACE/NAME/KEY"
+        # The value is the name of a Secret, not a secret.
+        problem = config.stated(SECRET_FLAG, config.rejected(text, expected))
+        raise config.ConfigError([problem])
+    namespace, name, key = (*parts, "")[:3]
+    return SecretKey(namespace, name, key)
+
+
+def read(
+    api: client.Api, where: SecretKey, usual_keys: Sequence[str], timeout_s: float
+) -> CloudFiles:
+    """Read a configuration from a Secret: one call. timeout_s: of the call.
+
+    usual_keys: chosen in this order when `where` names no key.
+
+    Raises:
+        ConfigError: Secret or key are missing, or the value is malformed.
+        KubeError: the Secret cannot be read.
+    """
+    body = _secret(api, where, timeout_s)
+    values = {key: _value(where, key, text) for key, text in body.data.items()}
+    key = _key(where, values, usual_keys)
+    folder = pathlib.PurePosixPath(where.folder)
+    files = {
+        str(folder / where.paths.get(other, other)): value
+        for other, value in values.items()
+        if where.folder
+    }
+    title = str(dataclasses.replace(where, key=key))
+    return CloudFiles(title, values[key], files)
+
+
+def _secret(api: client.Api, where: SecretKey, timeout_s: float) -> _Secret:
+    kind = resources.SECRETS
+    try:
+        body = api.read(kind, where.name, where.namespace, timeout_s=timeout_s)
+    except errors.NotFound:
+        raise _problem(f"{where}: not found") from None
+    except errors.Forbidden as error:
+        raise _problem(
+            f"{where}: permission denied: must be readable by the kubeconfig's user"
+            f" (get secrets in namespace {where.namespace}); or set {FLAG}"
+        ) from error
+    return decoding.decode(body, _Secret)
+
+
+def _value(where: SecretKey, key: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        # The value is not part of the message, nor is the error that quotes it.
+        problem = f"{dataclasses.replace(where, key=key)}: not base64"
+    raise _problem(problem)
+
+
+def _key(
+    where: SecretKey, values: Mapping[str, bytes], usual_keys: Sequence[str]
+) -> str:
+    usual = [key for key in usual_keys if key in values]
+    candidates = [where.key] if where.key else [*values] if len(values) == 1 else usual
+    if candidates and candidates[0] in values:
+        return candidates[0]
+    keys = ", ".join(sorted(values)) or "none"
+    required = where.key or " or ".join(usual_keys)
+    bare = dataclasses.replace(where, key="")
+    raise _problem(f"{bare}: key {required} not found: the Secret has {keys}")
+
+
+def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
+    """Return the Secret that the Deployment of a component mounts: one call.
+
+    component: value of the label `app` of the chart's Deployment.
+
+    Raises:
+        ConfigError: there is no such Deployment, or several; its --cloud-config is not
+            a file of a Secret.
+        KubeError: the Deployments cannot be listed.
+    """
+    label = f"app={component}"
+    try:
+        listed = listing.read(
+            api,
+            resources.DEPLOYMENTS,
+            _Deployment,
+            timeout_s=timeout_s,
+            selectors={"labelSelector": label},
+        )
+    except errors.Forbidden as error:
+        raise _problem(
+            "permission denied: must be allowed to list deployments.apps in all"
+            f" namespaces; or set {FLAG} or {SECRET_FLAG}"
+        ) from error
+    if not listed.items:
+        raise _problem(
+            f"not set, and no Deployment has the label {label}: must be the path of a"
+            f" file, or {SECRET_FLAG} NAMESPACE/NAME[/KEY]"
+        )
+    if len(listed.items) > 1:
+        names = ", ".join(sorted(item.metadata.key for item in listed.items))
+        raise _problem(
+            f"not set, and several Deployments have the label {label} ({names}): must"
+            f" be the path of a file, or {SECRET_FLAG} NAMESPACE/NAME[/KEY]"
+        )
+    return _mounted(listed.items[0])
+
+
+def _mounted(deployment: _Deployment) -> SecretKey:
+    """Return the key that the file of --cloud-config is."""
+    pod = deployment.spec.template.spec
+    title = f"Deployment {deployment.metadata.key}"
+    for container in pod.containers:
+        files = _flag_values((*container.command, *container.args))
+        if len(files) > 1:
+            raise _problem(
+                f"{title}: several {FLAG}: must be one; or set {SECRET_FLAG}"
+            )
+        if files:
+            where = _of_file(deployment, container, pathlib.PurePosixPath(files[0]))
+            if where is None:
+                raise _problem(
+                    f"{title}: {FLAG}={files[0]}: must be in a volume of type secret;"
+                    f" or set {FLAG} or {SECRET_FLAG}"
+                )
+            return where
+    raise _problem(f"{title}: no container has {FLAG}; set {FLAG} or {SECRET_FLAG}")
+
+
+def _flag_values(words: Sequence[str]) -> list[str]:
+    joined = [word.partition("=")[2] for word in words if word.startswith(f"{FLAG}=")]
+    separate = [value for word, value in itertools.pairwise(words) if word == FLAG]
+    return joined + separate
+
+
+def _of_file(
+    deployment: _Deployment, container: _Container, file: pathlib.PurePosixPath
+) -> SecretKey | None:
+    """Return the key that a path in a container is; None: no file of a Secret."""
+    volumes = {volume.name: volume for volume in deployment.spec.template.spec.volumes}
+    # The longest path is the innermost mount.
+    mounts = sorted(container.volume_mounts, key=lambda mount: len(mount.mount_path))
+    for mount in reversed(mounts):
+        if not file.is_relative_to(mount.mount_path):
+            continue
+        volume = volumes.get(mount.name)
+        if volume is None or volume.secret is None:
+            return None
+        below = str(file.relative_to(mount.mount_path))
+        path = mount.sub_path if below == "." else below
+        paths = {item.key: item.path for item in volume.secret.items}
+        keys = [key for key, other in paths.items() if other == path] or [path]
+        folder = "" if mount.sub_path else mount.mount_path
+        namespace, name = deployment.metadata.namespace, volume.secret.secret_name
+        return SecretKey(namespace, name, keys[0], folder, paths)
+    return None
+
+
+def _problem(text: str) -> config.ConfigError:
+    return config.ConfigError([config.stated(FLAG, text)])
