@@ -1,7 +1,8 @@
 """The files that one Node, Service, call of CSI and cycle of discovery enter.
 
 Between the watch, or the edge, and the provider: the packages of Kubernetes, of the
-process and of the cloud are not counted. The bounds are the figures of docs/design.md.
+process and of the cloud are not counted. The bounds are the figures of
+docs/explanation/design.md.
 """
 
 import pathlib
