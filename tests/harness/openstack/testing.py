@@ -19,6 +19,7 @@ from lib.lab.slots import leases
 from tests.harness import testing
 from tests.harness.openstack import kept
 
+_OPENSTACK = {layout.DATABASE, *layout.SERVICES}
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 """Creates a project of a given name, with a user and a network of its own."""
 
@@ -32,9 +33,7 @@ def running(lease: leases.Lease) -> Iterator[places.Places]:
     place, shown = lease.where, testing.shown()
     programs.build(place, [control_plane.GROUP], shown)
     lab.build(place, shown)
-    _stop_all_but_openstack(place)
-    for log in place.log.glob("audit*.log"):
-        log.unlink()  # of an earlier process of this slot
+    _remove_logs(place)
     try:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             started = [
@@ -48,10 +47,16 @@ def running(lease: leases.Lease) -> Iterator[places.Places]:
         _stop_all_but_openstack(place)
 
 
+def _remove_logs(where: places.Places) -> None:
+    """Remove what daemons and the control plane of an earlier process have written."""
+    for log in where.log.glob("*.log"):
+        if log.stem not in _OPENSTACK:
+            log.unlink()
+
+
 def _stop_all_but_openstack(where: places.Places) -> None:
     control_plane.down(where)
-    openstack = {layout.DATABASE, *layout.SERVICES}
-    others = [name for name in processes.names(where) if name not in openstack]
+    others = [name for name in processes.names(where) if name not in _OPENSTACK]
     processes.stop(where, others)
     shutil.rmtree(kube_files.room(where), ignore_errors=True)
 
