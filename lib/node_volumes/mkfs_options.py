@@ -6,8 +6,20 @@ a node cannot mount, check or expand are not in the list.
 
 import re
 from collections.abc import Mapping
+from typing import Annotated
 
-KEY = "mooring.io/mkfs-options"
+from lib.process.documented import Documented
+
+KEY: Annotated[
+    str,
+    Documented(
+        "Options of mkfs, such as `-I 512 -m 1`. Only options of a list per file system"
+        " are accepted; anything else is INVALID_ARGUMENT. Not in the reference.",
+        kind="options of mkfs",
+        default="none",
+        used_by=("csi-controller", "csi-node"),
+    ),
+] = "mooring.io/mkfs-options"
 """Parameter of a StorageClass; csi-node receives it in the volume context."""
 
 _NUMBER = r"\d{1,12}"

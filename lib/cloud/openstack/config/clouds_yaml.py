@@ -7,9 +7,12 @@ gophercloud/utils openstack/clientconfig. A clouds-public.yaml profile is not re
 import dataclasses
 import pathlib
 from collections.abc import Callable, Mapping
+from typing import Annotated
 
 import msgspec
 import yaml
+
+from lib.process.documented import Documented
 
 _AUTH_KEYS = {
     "auth-url": "auth_url",
@@ -41,6 +44,32 @@ _OWN_KEYS = ("trust-id", "trustee-id", "trustee-password")
 
 CLOUD_CONF_KEYS = (*_AUTH_KEYS, *_CLOUD_KEYS, *_OWN_KEYS)
 """All text keys of [Global] that describe the cloud."""
+
+USE_CLOUDS: Annotated[
+    bool,
+    Documented(
+        "Read a clouds.yaml, and a secure.yaml with secrets; keys set in [Global] win.",
+        name="use-clouds",
+        default="false",
+    ),
+] = False
+CLOUDS_FILE: Annotated[
+    str,
+    Documented(
+        "Path of clouds.yaml; empty: `OS_CLIENT_CONFIG_FILE`, then clouds.yaml in the"
+        " working directory, `~/.config/openstack` and `/etc/openstack`.",
+        name="clouds-file",
+        kind="path",
+    ),
+] = ""
+CLOUD: Annotated[
+    str,
+    Documented(
+        "Name of the cloud in clouds.yaml; empty: the only one.",
+        name="cloud",
+    ),
+] = ""
+"""Defaults of the keys of [Global] that name a clouds.yaml."""
 
 _SYSTEM = pathlib.Path("/etc/openstack")
 

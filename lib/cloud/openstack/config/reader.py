@@ -195,8 +195,9 @@ def _credentials(
     insecure = section.text("tls-insecure")
     if insecure not in ("", "true", "false"):
         section.reject("tls-insecure", insecure, "true or false", "using false")
-    use_clouds = section.boolean("use-clouds", False)
-    clouds_file, cloud = section.text("clouds-file"), section.text("cloud")
+    use_clouds = section.boolean("use-clouds", clouds_yaml.USE_CLOUDS)
+    clouds_file = section.text("clouds-file", clouds_yaml.CLOUDS_FILE)
+    cloud = section.text("cloud", clouds_yaml.CLOUD)
     section.finish()
     if use_clouds:
         place = clouds_yaml.CloudsFile(clouds_file, cloud, env)

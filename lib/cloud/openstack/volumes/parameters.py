@@ -3,6 +3,7 @@
 import dataclasses
 import unicodedata
 from collections.abc import Mapping
+from typing import Annotated
 
 from lib.cloud.openstack.config.settings import BlockStorage
 from lib.cloud.openstack.volumes import translate
@@ -15,11 +16,42 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
 )
+from lib.process.documented import Documented
 
-TYPE = "type"
-ZONE = "availability"
-AFFINITY = "cinder.csi.openstack.org/affinity"
-ANTI_AFFINITY = "cinder.csi.openstack.org/anti-affinity"
+TYPE: Annotated[
+    str,
+    Documented(
+        "Volume type of Cinder.",
+        kind="name or ID of a volume type",
+        default="the default type of the cloud",
+        change="ModifyVolume changes the type of the volume",
+    ),
+] = "type"
+ZONE: Annotated[
+    str,
+    Documented(
+        "Availability zone of Cinder, instead of one chosen by the topology of the"
+        " claim. It must be a zone that the Nodes of the topology reach.",
+        kind="name of a zone",
+        default="chosen by the topology, else by Cinder",
+    ),
+] = "availability"
+AFFINITY: Annotated[
+    str,
+    Documented(
+        "Volumes on whose back end the volume is created.",
+        kind="names or IDs, separated by commas",
+        default="none",
+    ),
+] = "cinder.csi.openstack.org/affinity"
+ANTI_AFFINITY: Annotated[
+    str,
+    Documented(
+        "Volumes on whose back ends the volume is not created.",
+        kind="names or IDs, separated by commas",
+        default="none",
+    ),
+] = "cinder.csi.openstack.org/anti-affinity"
 RESIZE = "cinder.csi.openstack.org/resizeRequired"
 """Source, all of them: kubernetes/cloud-provider-openstack
 docs/cinder-csi-plugin/using-cinder-csi-plugin.md, pkg/csi/cinder/controllerserver.go.

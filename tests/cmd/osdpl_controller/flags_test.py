@@ -1,23 +1,10 @@
-"""The page of flags says what the program says; bad flags are refused by name."""
-
-import pathlib
+"""Wrong flags are rejected with their names."""
 
 import pytest
 
 from lib.osdpl import options
 from lib.process import command_line
 from osdpl_controller import main, version
-
-HEAD = """# Flags of osdpl-controller
-
-"""
-
-
-def test_the_page_of_flags_is_up_to_date() -> None:
-    """To rewrite it, put what this test prints into the file."""
-    page = HEAD + command_line.reference(options.FLAGS)
-    print(page)
-    assert pathlib.Path("docs/osdpl-controller-flags.md").read_text() == page
 
 
 @pytest.mark.parametrize(

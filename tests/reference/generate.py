@@ -1,0 +1,35 @@
+"""Writes the tables of docs/reference, each from the code that has the rows."""
+
+import functools
+import pathlib
+import sys
+from collections.abc import Callable, Mapping
+
+from tests.reference import cloud_conf, programs, requests, sheets
+
+FOLDER = pathlib.Path("docs/reference")
+PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
+    "cloud-conf.md": cloud_conf.tables,
+    "service-annotations.md": requests.annotation_tables,
+    "storage-classes.md": requests.class_tables,
+    **{
+        f"{name}-flags.md": functools.partial(programs.flag_tables, name)
+        for name in programs.FLAGS
+    },
+}
+
+
+def main() -> None:
+    """Write each page whose tables differ from the code."""
+    for name, tables in PAGES.items():
+        path = FOLDER / name
+        text = path.read_text()
+        current = sheets.filled(text, tables())
+        if current != text:
+            path.write_text(current)
+            sys.stdout.write(f"{path}: written\n")
+    sys.stdout.write(f"{len(PAGES)} pages\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""The tables of docs/reference have a row for each row of the code, and no other.
+
+`./pants run tests/reference/generate.py` writes them.
+"""
+
+import re
+
+import pytest
+
+from lib.ccm import flag_table
+from lib.cloud.openstack.load_balancers.spec import annotations
+from tests.reference import cloud_conf, generate, requests, sheets
+
+
+def page(name: str) -> str:
+    return (generate.FOLDER / name).read_text()
+
+
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_each_page_is_current(name: str) -> None:
+    """Prints page and rows."""
+    text = page(name)
+    print(f"{name}: {len(sheets.names(text))} rows")
+    assert sheets.filled(text, generate.PAGES[name]()) == text, sheets.COMMAND
+
+
+def test_a_table_without_a_place_is_noticed() -> None:
+    text = "# A\n\n<!-- table: x -->\nold\n<!-- end -->\n"
+    assert sheets.filled(text, {"x": "new\n"}).count("new") == 1
+    for tables in ({}, {"y": ""}, {"x": "", "y": ""}):
+        with pytest.raises(ValueError, match="page without"):
+            sheets.filled(text, tables)
+
+
+@pytest.mark.parametrize("section", cloud_conf.SECTIONS)
+def test_each_key_that_is_read_has_a_row(section: str) -> None:
+    """The reader knows exactly the keys with a text, each with a meaning."""
+    rows = {name: text for name, _, _, text in cloud_conf.documented(section)}
+    known = cloud_conf.read_keys(section)
+    for key in sorted(known | rows.keys()):
+        print(f"[{section}] {key}: {rows[key].meaning if key in rows else 'MISSING'}")
+    assert known == rows.keys()
+    assert all(text.meaning for text in rows.values())
+
+
+def test_a_key_without_a_reader_has_no_effect() -> None:
+    """Prints the keys that nothing uses: their rows state the reason."""
+    used = cloud_conf.used_fields()
+    idle = {
+        (section, name)
+        for section, name, field in cloud_conf.fields()
+        if field not in used
+    }
+    stated = {
+        (section, name)
+        for section in cloud_conf.SECTIONS
+        for name, _, _, text in cloud_conf.documented(section)
+        if text.no_effect
+    }
+    print(f"without effect: {sorted(idle)}")
+    assert idle == stated
+
+
+def test_each_annotation_has_a_row() -> None:
+    """Those of the code, of which each has a text, in exactly one group."""
+    names = [name for group in requests.GROUPS.values() for name in group.split()]
+    constants = {constant.name for constant in sheets.constants(annotations)}
+    assert sorted(names) == sorted(constants)
+    values = {constant.value for constant in sheets.constants(annotations)}
+    assert values == annotations.READ | annotations.WRITTEN
+    assert values <= set(sheets.names(page("service-annotations.md")))
+
+
+def test_each_parameter_that_is_read_has_a_row() -> None:
+    read = requests.read_parameters()
+    print(sorted(read))
+    assert len(read) >= 5
+    assert read <= set(sheets.names(page("storage-classes.md")))
+
+
+def test_own_flags_are_listed() -> None:
+    """In the introduction: they prevent the rollback of a command line."""
+    introduction, _, _ = page("openstack-ccm-flags.md").partition("<!-- table")
+    listed = re.findall(r"`--([a-z-]+)`", introduction.partition("does not know")[2])
+    assert listed == [flag.name for flag in flag_table.OURS]

@@ -1,0 +1,24 @@
+"""Pages of the programs: flags."""
+
+from collections.abc import Mapping
+
+from cloud_data_discoverer import main as discoverer
+from csi_controller import main as csi_controller
+from csi_node import main as csi_node
+from lib.ccm import options as manager_options
+from lib.osdpl import options as osdpl_options
+from lib.process import command_line, flags
+from tests.reference import sheets
+
+FLAGS: Mapping[str, tuple[flags.Flag[object], ...]] = {
+    "openstack-ccm": manager_options.FLAGS,
+    "csi-controller": csi_controller.FLAGS,
+    "csi-node": csi_node.FLAGS,
+    "cloud-data-discoverer": discoverer.FLAGS,
+    "osdpl-controller": osdpl_options.FLAGS,
+}
+
+
+def flag_tables(name: str) -> sheets.Tables:
+    """Return the flags of a component, in groups."""
+    return {"flags": command_line.reference(FLAGS[name])}
