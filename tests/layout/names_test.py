@@ -15,7 +15,7 @@ LAB = ("lib/lab", "tests/harness", "cmd/mooring")
 """Packages that run labs: a world of their own, in which names are unique, too."""
 GENERATED = "lib/csi/spec/"
 
-ROLE = "the same role in each flow: docs/explanation/design.md, One pass"
+ROLE = "the same role in each flow: docs/design.md, One pass"
 TAXONOMY = "one taxonomy of errors for each side: cloud, Kubernetes, kernel"
 PROTOCOL = "the same part in each protocol of a cloud"
 NATIVE = "an object of OpenStack, decoded by each package as far as it reads it"

@@ -2,7 +2,7 @@
 
 Between the watch, or the edge, and the provider: the packages of Kubernetes, of the
 process and of the cloud are not counted. The bounds are the figures of
-docs/explanation/design.md.
+docs/design.md.
 """
 
 import pathlib

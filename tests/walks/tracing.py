@@ -15,12 +15,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _ROW = re.compile(r"^\| ([^|]+) \| [^|]+ \| (\d+)\b[^|]*\|", re.MULTILINE)
-"""A walk in the table of docs/explanation/design.md: name, files before, files now."""
+"""A walk in the table of docs/design.md: name, files before, files now."""
 
 
 def drawn(walk: str) -> int:
-    """Return how many files a walk enters, as docs/explanation/design.md says."""
-    return int(dict(_ROW.findall(Path("docs/explanation/design.md").read_text()))[walk])
+    """Return how many files a walk enters, as docs/design.md says."""
+    return int(dict(_ROW.findall(Path("docs/design.md").read_text()))[walk])
 
 
 class Walk:
