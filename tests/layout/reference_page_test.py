@@ -1,4 +1,4 @@
-"""docs/reference/names.md lists every name that does not change after the release.
+"""names.md and events.md list every name that does not change after the release.
 
 The names are collected from the code: enums, calls that create metrics, documents of
 `--output json` and calls of loggers. A missing row and a surplus row both fail.
@@ -6,7 +6,6 @@ The names are collected from the code: enums, calls that create metrics, documen
 
 import ast
 import enum
-import functools
 import pathlib
 import re
 import typing
@@ -17,7 +16,6 @@ import pytest
 from lib.balancers import preview as balancers_preview
 from lib.ccm import metrics as ccm_metrics
 from lib.cloud import errors, load_balancers, routes, steps
-from lib.cloud.openstack import reference_metrics
 from lib.cloud.openstack.load_balancers.spec import reasons
 from lib.cloud.openstack.routes import desire
 from lib.discovery import model as discovery_model
@@ -30,51 +28,19 @@ from lib.osdpl import model as osdpl_model
 from lib.reconcile import metrics as reconcile_metrics
 from lib.routes import preview as routes_preview
 from mooring.commands import documents
+from tests.reference import sheets
 
 PAGE = pathlib.Path("docs/reference/names.md")
-SKIPPED = ("lib/lab/", "lib/csi/spec/")
-"""The lab has no stable names; the rest is generated."""
+EVENTS_PAGE = pathlib.Path("docs/reference/events.md")
 CAMEL = re.compile(r"(?:[A-Z][a-z]+){2,}[A-Za-z]*|[A-Z][a-z]+(?:[A-Z]+[a-z]*)+|Synced")
-METRICS = {"Counter", "Gauge", "Histogram", "GaugeMetricFamily", "_gauge"}
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "bind"}
 EVENTS = {"_warning", "_event", "RecordEvent", "emit", "Notice"}
 Names = frozenset[str]
 
 
-def _trees() -> Iterator[tuple[str, ast.Module]]:
-    for folder in ("lib", "cmd"):
-        for path in sorted(pathlib.Path(folder).rglob("*.py")):
-            name = path.as_posix()
-            if not name.startswith(SKIPPED) and "/fake/" not in name:
-                yield name, _parsed(name)
-
-
-@functools.cache
-def _parsed(name: str) -> ast.Module:
-    return ast.parse(pathlib.Path(name).read_text())
-
-
 def _calls() -> Iterator[tuple[str, str, ast.Call]]:
-    """Yield receiver, function and call of every call in lib and cmd."""
-    for _, tree in _trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                match node.func:
-                    case ast.Attribute(value=value, attr=name):
-                        yield ast.unparse(value), name, node
-                    case ast.Name(id=name):
-                        yield "", name, node
-
-
-def _arguments(call: ast.Call) -> Iterator[ast.expr]:
-    yield from call.args
-    yield from (keyword.value for keyword in call.keywords)
-
-
-def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+    for tree in sheets.product().values():
+        yield from sheets.calls(tree)
 
 
 def _values(*enums: type[enum.Enum]) -> Names:
@@ -98,7 +64,7 @@ def event_reasons() -> Names:
         text
         for _, name, call in _calls()
         if name in EVENTS
-        for text in _texts(_arguments(call))
+        for text in sheets.texts(sheets.arguments(call))
         if CAMEL.fullmatch(text)
     }
     return _values(*enums) | literals | set(_error_reasons()) | set(_event_names())
@@ -115,76 +81,40 @@ def _error_reasons() -> Iterator[str]:
 def _event_names() -> Iterator[str]:
     """Yield values of variables and arguments named event, and of lib/routes."""
     yield "FailedToCreateRoute"
-    for _, tree in _trees():
+    for tree in sheets.product().values():
         for node in ast.walk(tree):
             match node:
                 case ast.Assign(targets=[ast.Name(id="event")], value=value):
-                    yield from filter(CAMEL.fullmatch, _texts([value]))
+                    yield from filter(CAMEL.fullmatch, sheets.texts([value]))
                 case ast.keyword(arg="event", value=value):
-                    yield from filter(CAMEL.fullmatch, _texts([value]))
+                    yield from filter(CAMEL.fullmatch, sheets.texts([value]))
 
 
 def condition_reasons() -> Names:
     """Return reasons of the conditions of OpenStackDeployments and Nodes."""
-    tree = _parsed("lib/osdpl/conditions.py")
+    tree = sheets.parsed("lib/osdpl/conditions.py")
     literals = {
         text
-        for text in _texts(ast.walk(tree))
+        for text in sheets.texts(ast.walk(tree))
         if re.fullmatch(r"[A-Z][a-z]+([A-Z][a-z]+)*", text)
     }
     literals -= {"True", "False", "Warning", "Normal", "OpenStackDeploymentStatus"}
     (condition,) = (
         node
-        for node in ast.walk(_parsed("lib/routes/model.py"))
+        for node in ast.walk(sheets.parsed("lib/routes/model.py"))
         if isinstance(node, ast.ClassDef) and node.name == "SetCondition"
     )
-    of_nodes = {text for text in _texts(ast.walk(condition)) if CAMEL.fullmatch(text)}
+    of_nodes = {
+        text for text in sheets.texts(ast.walk(condition)) if CAMEL.fullmatch(text)
+    }
     return _values(snapshot.Refused, osdpl_model.Reason) | literals | of_nodes
-
-
-def metrics() -> Names:
-    """Return each metric as "name type {labels}"."""
-    return frozenset(
-        _metric(name, call)
-        for _, name, call in _calls()
-        if name in METRICS and _metric_name(call)
-    )
-
-
-def _metric_name(call: ast.Call) -> str:
-    for node in call.args[:2]:
-        if isinstance(node, ast.JoinedStr):
-            return _expanded(ast.unparse(node))
-        for text in _texts([node]):
-            if re.fullmatch(r"[a-z_]+", text):
-                return text
-    return ""
-
-
-def _expanded(text: str) -> str:
-    text = text.replace("{names.calls}", reference_metrics.CALLS)
-    return text.replace("{prefix}", reference_metrics.RECONCILIATIONS)[2:-1]
-
-
-def _metric(function: str, call: ast.Call) -> str:
-    name = _metric_name(call)
-    kind = function.removesuffix("MetricFamily").lstrip("_").lower()
-    if kind == "counter" and not name.endswith("_total"):
-        name += "_total"
-    labels = [
-        text
-        for node in _arguments(call)
-        if isinstance(node, ast.Tuple)
-        for text in _texts(node.elts)
-    ]
-    return f"{name} {kind} {{{','.join(labels)}}}"
 
 
 def label_values() -> Names:
     """Return each value of a closed label of our own as "metric label value"."""
     admitted = {
         text
-        for text in _texts(ast.walk(_parsed("lib/osdpl/webhook.py")))
+        for text in sheets.texts(ast.walk(sheets.parsed("lib/osdpl/webhook.py")))
         if text in ("invalid", "denied", "allowed")
     }
     results = {osdpl_metrics.SUCCESS, osdpl_metrics.UNEXPECTED}
@@ -252,9 +182,7 @@ def log_keys() -> Names:
 # ------------------------------------------------------------------ from the page
 
 SECTIONS = {
-    "Event reasons": event_reasons,
     "Condition reasons": condition_reasons,
-    "Metrics": metrics,
     "Label values": label_values,
     "JSON keys": json_keys,
     "States and actions": states_shown,
@@ -290,23 +218,29 @@ def test_the_page_has_each_name_and_no_other(section: str) -> None:
     assert all(documented.values())
 
 
-def test_own_metrics_have_the_prefix() -> None:
-    """Every other name is one of the reference's."""
-    other = {name.split()[0] for name in metrics() if not name.startswith("mooring_")}
-    reference = (
-        "cloudprovider_openstack_",
-        "openstack_api_",
-        "service_controller_",
-        "node_controller_",
-        "leader_election_",
-        "rest_client_",
-        "running_managed_controllers",
-        "kubernetes_healthcheck",
-        "csi_plugin_operations_seconds",
-        "cloud_data_discovery_",
-    )
-    print("\n".join(sorted(other)))
-    assert {name for name in other if not name.startswith(reference)} == set()
+def test_each_event_has_a_row_and_no_other() -> None:
+    """Prints the table; type, object, component, meaning and remedy are not empty."""
+    documented = event_rows(EVENTS_PAGE.read_text())
+    names = event_reasons()
+    for name in sorted(names | documented.keys()):
+        print(f"{name}: {' | '.join(documented.get(name, ('MISSING',)))}")
+    assert names == documented.keys()
+    assert len(names) >= 60
+    for name, cells in documented.items():
+        assert len(cells) == 5, name
+        assert all(cells), name
+        assert cells[0] in ("Normal", "Warning"), name
+
+
+def event_rows(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the cells behind each reason of the page of Events."""
+    by_reason: dict[str, tuple[str, ...]] = {}
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            name, *cells = (cell.strip() for cell in line.strip("| ").split(" | "))
+            assert name not in by_reason, f"{name}: two rows"
+            by_reason[name.strip("`")] = tuple(cells)
+    return by_reason
 
 
 def test_a_missing_and_a_surplus_row_are_noticed() -> None:

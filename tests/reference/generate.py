@@ -5,13 +5,14 @@ import pathlib
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.reference import cloud_conf, programs, requests, sheets
+from tests.reference import cloud_conf, measurements, programs, requests, sheets
 
 FOLDER = pathlib.Path("docs/reference")
 PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
     "cloud-conf.md": cloud_conf.tables,
     "service-annotations.md": requests.annotation_tables,
     "storage-classes.md": requests.class_tables,
+    "metrics.md": measurements.tables,
     **{
         f"{name}-flags.md": functools.partial(programs.flag_tables, name)
         for name in programs.FLAGS

@@ -9,7 +9,7 @@ import pytest
 
 from lib.ccm import flag_table
 from lib.cloud.openstack.load_balancers.spec import annotations
-from tests.reference import cloud_conf, generate, requests, sheets
+from tests.reference import cloud_conf, generate, measurements, requests, sheets
 
 
 def page(name: str) -> str:
@@ -83,3 +83,35 @@ def test_own_flags_are_listed() -> None:
     introduction, _, _ = page("openstack-ccm-flags.md").partition("<!-- table")
     listed = re.findall(r"`--([a-z-]+)`", introduction.partition("does not know")[2])
     assert listed == [flag.name for flag in flag_table.OURS]
+
+
+def test_own_metrics_have_the_prefix() -> None:
+    """Every other name is one of the reference's."""
+    names = {row[0].strip("`") for row in measurements.metrics()}
+    other = {name for name in names if not name.startswith(measurements.OWN)}
+    reference = (
+        "cloudprovider_openstack_",
+        "openstack_api_",
+        "service_controller_",
+        "node_controller_",
+        "leader_election_",
+        "rest_client_",
+        "running_managed_controllers",
+        "kubernetes_healthcheck",
+        "csi_plugin_operations_seconds",
+        "cloud_data_discovery_",
+    )
+    print("\n".join(sorted(other)))
+    assert {name for name in other if not name.startswith(reference)} == set()
+
+
+def test_each_alert_is_at_a_metric() -> None:
+    """But for those about `up`, which Prometheus creates."""
+    shown = page("metrics.md")
+    alerts = measurements.alerts_by_metric()
+    names = {row[0].strip("`") for row in measurements.metrics()}
+    used = {alert for name in names for alert in alerts.get(name, ())}
+    unused = {alert for group in alerts.values() for alert in group} - used
+    print(f"{len(used)} alerts; without a metric of ours: {sorted(unused)}")
+    assert all(alert in shown for alert in used)
+    assert len(used) >= 15
