@@ -95,6 +95,9 @@ PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume",
 STORAGE_CLASSES = Resource(
     "storage.k8s.io", "v1", "storageclasses", "StorageClass", False
 )
+VOLUME_ATTACHMENTS = Resource(
+    "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False
+)
 INSTANCE_TYPES_CATALOGS = Resource(
     "deckhouse.io",
     "v1alpha1",

@@ -195,6 +195,7 @@ def run_tool(words: list[str]) -> None:
         config_keys=("pasture",),
         existing_flag="--meadow",
         existing_help="Use this pasture.",
+        load_balancer_annotations=openstack.load_balancer_annotations,
         read=openstack.read,
         remedies=openstack.remedies,
         render=openstack.render,

@@ -185,6 +185,98 @@ class OrphansReport(TypedDict):
     failed: list[FailedEntry]
 
 
+# ------------------------------------------------------------------- mooring version
+
+
+class ComponentEntry(TypedDict):
+    """This tool, or one component in the cluster, by Deployment or DaemonSet."""
+
+    component: str
+    version: str
+    commit: str
+    python: str
+    object: str
+    image: str
+    ready: str
+
+
+class Versions(TypedDict):
+    """Document of `mooring version`."""
+
+    components: list[ComponentEntry]
+
+
+# ----------------------------------------------------------------------- mooring get
+
+
+class ServiceStatus(TypedDict):
+    """A Service of type LoadBalancer, as the cluster records it."""
+
+    service: str
+    address: str
+    load_balancer: str
+    state: str
+    problem: str
+
+
+class NodeStatus(TypedDict):
+    """A Node, as the cluster records it."""
+
+    node: str
+    address: str
+    server: str
+    state: str
+    problem: str
+
+
+class VolumeStatus(TypedDict):
+    """A PersistentVolume, as the cluster records it."""
+
+    volume: str
+    claim: str
+    volume_id: str
+    node: str
+    state: str
+    problem: str
+
+
+class ServicesStatus(TypedDict):
+    """Document of `mooring get services`."""
+
+    services: list[ServiceStatus]
+
+
+class NodesStatus(TypedDict):
+    """Document of `mooring get nodes`."""
+
+    nodes: list[NodeStatus]
+
+
+class VolumesStatus(TypedDict):
+    """Document of `mooring get volumes`."""
+
+    volumes: list[VolumeStatus]
+
+
+# -------------------------------------------------------------- mooring render osdpl
+
+
+class RenderedRelease(TypedDict):
+    """One release of which values and manifests were written."""
+
+    release: str
+    chart: str
+    version: str
+    digest: str
+    folder: str
+
+
+class RenderedReleases(TypedDict):
+    """Document of `mooring render osdpl`."""
+
+    releases: list[RenderedRelease]
+
+
 DOCUMENTS = {
     "mooring plan nodes": NodesPlan,
     "mooring plan services": ServicesPlan,
@@ -192,5 +284,10 @@ DOCUMENTS = {
     "mooring plan osdpl": OsdplPlan,
     "mooring doctor": CheckEntry,
     "mooring orphans": OrphansReport,
+    "mooring render osdpl": RenderedReleases,
+    "mooring version": Versions,
+    "mooring get services": ServicesStatus,
+    "mooring get nodes": NodesStatus,
+    "mooring get volumes": VolumesStatus,
 }
 """By command; that of `mooring doctor` is a list of them."""

@@ -13,6 +13,7 @@ import rich.console
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.run import progress
+from mooring.commands import program
 
 INTERRUPTED = 130
 
@@ -81,4 +82,4 @@ def checkout() -> pathlib.Path | None:
 
 def spoken() -> str:
     """Return what a user types to run this tool here."""
-    return "mooring" if checkout() is None else "./pants run cmd/mooring --"
+    return program.name() if checkout() is None else "./pants run cmd/mooring --"

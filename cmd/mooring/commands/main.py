@@ -2,13 +2,27 @@
 
 import click
 
-from mooring.commands import doctor, lab, orphans, plan, render
-
-VERSION = "0.1.0"
+from mooring.commands import (
+    completion,
+    doctor,
+    get,
+    lab,
+    orphans,
+    plan,
+    program,
+    render,
+    version,
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION, prog_name="mooring", message="%(prog)s %(version)s")
+@click.version_option(
+    version.VERSION,
+    "-V",
+    "--version",
+    prog_name=program.NAME,
+    message="%(prog)s %(version)s",
+)
 def commands() -> None:
     """Inspect, diagnose and demo Mooring components."""
 
@@ -16,13 +30,16 @@ def commands() -> None:
 commands.add_command(lab.lab)
 commands.add_command(plan.plan)
 commands.add_command(doctor.doctor)
+commands.add_command(get.get)
 commands.add_command(orphans.orphans)
 commands.add_command(render.render)
+commands.add_command(version.version)
+commands.add_command(completion.completion)
 
 
 def main() -> None:
     """Run the command line."""
-    commands(prog_name="mooring")
+    commands(prog_name=program.name(), complete_var=program.COMPLETE_VARIABLE)
 
 
 if __name__ == "__main__":

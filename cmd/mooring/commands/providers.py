@@ -5,7 +5,7 @@ command needs them, and only those of the cloud that was asked for.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
@@ -63,11 +63,10 @@ class Provider:
     usual keys of the configuration in a Secret; the first that exists. existing_flag,
     existing_help: of `lab up`, to use a cloud that is there already.
 
-    read: opens a configuration; path, environment, and the name in messages in place of
-    the path; raises ConfigError.
-    remedies: of `doctor`. render: the
-    command of `render` of this name. grounds: the cloud of a lab. existing: the cloud
-    that the value of `existing_flag` names.
+    load_balancer_annotations: those with the ID of a Service's load balancer; the first
+    that is set. read: opens a configuration. remedies: of `doctor`. render: the command
+    of `render` of this name. grounds: the cloud of a lab. existing: the cloud that the
+    value of `existing_flag` names.
     """
 
     name: str
@@ -76,6 +75,7 @@ class Provider:
     config_keys: tuple[str, ...]
     existing_flag: str
     existing_help: str
+    load_balancer_annotations: Callable[[], Sequence[str]]
     read: ReadConfigured
     remedies: Callable[[], "checkup.Remedies"]
     render: Callable[[], click.Command]
@@ -86,6 +86,13 @@ class Provider:
     def existing_argument(self) -> str:
         """The name under which `lab up` receives the value of `existing_flag`."""
         return self.existing_flag.strip("-").replace("-", "_")
+
+
+def _balancer_ids_on_openstack() -> Sequence[str]:
+    from lib.cloud.openstack.load_balancers.spec import annotations
+
+    keys = (annotations.OWNED_ID, annotations.LOAD_BALANCER_ID)
+    return (*keys, annotations.DECKHOUSE_ID)
 
 
 def _read_openstack(path: str, env: Mapping[str, str], title: str = "") -> Configured:
@@ -128,6 +135,7 @@ PROVIDERS = {
         config_keys=("cloud.conf", "cloud-config"),
         existing_flag="--os-cloud",
         existing_help="Use this cloud of clouds.yaml.",
+        load_balancer_annotations=_balancer_ids_on_openstack,
         read=_read_openstack,
         remedies=_remedies_on_openstack,
         render=_render_openstack,

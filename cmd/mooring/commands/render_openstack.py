@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import paths
+from mooring.commands import outputs, paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,12 +43,14 @@ PARTS = ("secrets", "templates", "values")
     " these objects.",
 )
 @click.option("--only", type=click.Choice(PARTS), help="Print this part alone.")
+@outputs.option_of(outputs.YAML)
 def openstack(
     cluster_configuration: pathlib.Path,
     discovery_data: tuple[pathlib.Path, ...],
     cluster_uuid: str,
     previous: pathlib.Path | None,
     only: str | None,
+    output: str,
 ) -> None:
     """Print Secrets, machine templates and values as YAML documents.
 
@@ -75,10 +77,13 @@ def openstack(
         click.echo(str(error), err=True)
         sys.exit(1)
     _note(source)
-    _print(rendered, PARTS if only is None else (only,))
+    _print(rendered, PARTS if only is None else (only,), output)
 
 
-def _print(documents: "rendering.RenderedDocuments", parts: tuple[str, ...]) -> None:
+def _print(
+    documents: "rendering.RenderedDocuments", parts: tuple[str, ...], output: str
+) -> None:
+    """Print YAML documents; or one List, names or a table, without the values."""
     from lib.discovery.openstack import yaml_text
 
     by_name: Mapping[str, Sequence[Mapping[str, object]]] = {
@@ -86,8 +91,29 @@ def _print(documents: "rendering.RenderedDocuments", parts: tuple[str, ...]) -> 
         "templates": documents.templates,
         "values": (documents.values,),
     }
+    if output != outputs.YAML:
+        _print_objects([item for part in parts for item in by_name[part]], output)
+        return
     for part in parts:
         click.echo("---\n" + yaml_text.dump(*by_name[part]), nl=False)
+
+
+def _print_objects(documents: "Sequence[Mapping[str, object]]", output: str) -> None:
+    """Print the objects as a List, as names or as a table."""
+    rows = [_identity(document) for document in documents]
+    document = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
+    names = [outputs.name(*row) for row in rows]
+    if not outputs.document(output, document, names):
+        columns = tuple(map(outputs.Column, ("Kind", "Namespace", "Name")))
+        outputs.print_table(output, columns, rows)
+
+
+def _identity(document: "Mapping[str, object]") -> tuple[str, str, str]:
+    """Return kind, namespace and name of an object; the values have no kind."""
+    about = document.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    kind = str(document.get("kind", "values"))
+    return kind, str(about.get("namespace", "")), str(about.get("name", ""))
 
 
 def _documents(file: pathlib.Path) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mooring.commands import osdpl_options, paths
+from mooring.commands import documents, osdpl_options, outputs, paths
 
 if TYPE_CHECKING:
     from lib.helm import cache, command
@@ -30,9 +30,14 @@ FOLDER = click.Path(file_okay=False, path_type=pathlib.Path)
     help="Source of all charts: an HTTP repository, an OCI registry (oci://) or a"
     " directory. Default: the repositories of the object.",
 )
-@click.option("--output", type=FOLDER, required=True, help="Folder for the files.")
+@click.option(
+    "--output-dir", "folder", type=FOLDER, required=True, help="Folder for the files."
+)
 @click.option("--helm", default="helm", show_default=True, help="Program of helm.")
-def osdpl(file: pathlib.Path, source: str, output: pathlib.Path, helm: str) -> None:
+@outputs.option
+def osdpl(
+    file: pathlib.Path, source: str, folder: pathlib.Path, helm: str, output: str
+) -> None:
     """Write the values and manifests of each release of an OpenStackDeployment.
 
     No cluster is read: passwords and values of Secrets are placeholders derived from
@@ -53,7 +58,8 @@ def osdpl(file: pathlib.Path, source: str, output: pathlib.Path, helm: str) -> N
     for refusal in rendered.refusals:
         for problem in refusal.problems:
             click.echo(f"{refusal.service}: {refusal.reason}: {problem}", err=True)
-    is_complete = _write(rendered, source, output, helm)
+    entries, is_complete = _write(rendered, source, folder, helm)
+    _show(entries, output)
     sys.exit(0 if is_complete and not rendered.refusals else 1)
 
 
@@ -114,10 +120,11 @@ def document(file: pathlib.Path) -> dict[str, Any]:
 
 def _write(
     rendered: "model.Rendered", source: str, output: pathlib.Path, program: str
-) -> bool:
-    """Write the files of each release; return whether all could be rendered."""
+) -> tuple[list[documents.RenderedRelease], bool]:
+    """Write the files of each release; return them, and whether all are written."""
     from lib.helm import cache, command, errors
 
+    entries: list[documents.RenderedRelease] = []
     is_complete = True
     with tempfile.TemporaryDirectory(prefix="mooring-render-") as folder:
         home = pathlib.Path(folder)
@@ -126,11 +133,24 @@ def _write(
         for bundle in rendered.bundles:
             for release in bundle.releases:
                 try:
-                    _write_release(release, source, output, helm, charts)
+                    entry = _write_release(release, source, output, helm, charts)
+                    entries.append(entry)
                 except errors.HelmError as error:
                     click.echo(f"{release.name}: {error}", err=True)
                     is_complete = False
-    return is_complete
+    return entries, is_complete
+
+
+def _show(entries: list[documents.RenderedRelease], output: str) -> None:
+    names = [outputs.name("release", entry["release"]) for entry in entries]
+    document: documents.RenderedReleases = {"releases": entries}
+    if outputs.document(output, document, names):
+        return
+    for entry in entries:
+        name, version, digest = entry["chart"], entry["version"], entry["digest"]
+        click.echo(f"{entry['release']}: chart {name} {version} {digest}")
+        if output == outputs.WIDE:
+            click.echo(f"  {entry['folder']}")
 
 
 def _write_release(
@@ -139,7 +159,7 @@ def _write_release(
     output: pathlib.Path,
     helm: "command.Command",
     charts: "cache.Charts",
-) -> None:
+) -> documents.RenderedRelease:
     """Write values and manifests of one release.
 
     Raises:
@@ -165,4 +185,10 @@ def _write_release(
     values = yaml.safe_dump(release.values, sort_keys=True)
     (folder / "values.yaml").write_text(values, encoding="utf-8")
     (folder / "manifests.yaml").write_text(manifests, encoding="utf-8")
-    click.echo(f"{release.name}: chart {chart.name} {chart.version} {chart.digest}")
+    return {
+        "release": release.name,
+        "chart": chart.name,
+        "version": chart.version,
+        "digest": chart.digest,
+        "folder": str(folder),
+    }

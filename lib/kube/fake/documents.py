@@ -79,6 +79,9 @@ def is_selected(document: Json, query: Mapping[str, str]) -> bool:
     fields = {
         f"metadata.{name}": text(document, name) for name in ("name", "namespace")
     }
+    about = document.get("involvedObject")
+    if isinstance(about, dict):
+        fields |= {f"involvedObject.{name}": str(about[name]) for name in about}
     return all(
         _holds(term.strip(), values)
         for selector, values in (("labelSelector", labels), ("fieldSelector", fields))

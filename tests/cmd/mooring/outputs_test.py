@@ -64,11 +64,17 @@ def leaves(command: click.Command, *path: str) -> Iterator[tuple[str, click.Comm
 PRINTS_OBJECTS = {
     "doctor ccm",
     "doctor osdpl",
+    "get nodes",
+    "get services",
+    "get volumes",
     "orphans",
     "plan nodes",
     "plan osdpl",
     "plan routes",
     "plan services",
+    "render openstack",
+    "render osdpl",
+    "version",
 }
 
 

@@ -23,7 +23,7 @@ spec:
 def render(file: pathlib.Path, *words: str) -> tool.Said:
     """Run the command with an output folder beside the file."""
     output = str(file.parent / "out")
-    return tool.mooring("render", "osdpl", str(file), "--output", output, *words)
+    return tool.mooring("render", "osdpl", str(file), "--output-dir", output, *words)
 
 
 BAD: list[tuple[str, str, str]] = [

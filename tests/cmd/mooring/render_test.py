@@ -67,6 +67,20 @@ def test_everything_is_printed(configuration: pathlib.Path) -> None:
     assert "s3cr3t" not in result.stderr
 
 
+def test_each_format_has_the_same_objects(configuration: pathlib.Path) -> None:
+    """A stream of YAML documents by default; a List, names or a table otherwise."""
+    words = ("--cluster-configuration", configuration)
+    objects = documents(render(*words).stdout)
+    listed = json.loads(render(*words, "-o", "json").stdout)
+    assert (listed["kind"], listed["items"]) == ("List", objects)
+    names = render(*words, "-o", "name").stdout.splitlines()
+    assert (len(names), names[-1]) == (len(objects), "values")
+    for output in ("table", "wide"):
+        table = render(*words, "-o", output).stdout
+        assert all(name.rpartition("/")[2] in table for name in names)
+        assert "s3cr3t" not in table
+
+
 def test_parts_are_printed_alone(configuration: pathlib.Path) -> None:
     """Each part by its name; together they are the whole."""
     whole = render("--cluster-configuration", configuration).stdout

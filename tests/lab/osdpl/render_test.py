@@ -85,7 +85,7 @@ def outputs(
     file.write_text(yaml.safe_dump(cloud(source)))
     outputs = (folder / "first", folder / "second")
     for output in outputs:
-        words = [str(file), "--charts", source, "--output", str(output)]
+        words = [str(file), "--charts", source, "--output-dir", str(output)]
         program = str(programs.path(where, "helm"))
         path = os.pathsep.join(entry for entry in sys.path if entry)
         ended = subprocess.run(

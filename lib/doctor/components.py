@@ -1,0 +1,102 @@
+"""Components of this project that run in a cluster: one read for each kind."""
+
+import dataclasses
+
+import msgspec
+
+from lib.kube import client, listing, objects, resources
+
+LABEL = "app"
+"""Label of each Deployment and DaemonSet of our charts."""
+NAMES = (
+    "openstack-ccm",
+    "csi-controller",
+    "csi-node",
+    "cloud-data-discoverer",
+    "osdpl-controller",
+)
+
+
+class _Container(msgspec.Struct, frozen=True):
+    name: str = ""
+    image: str = ""
+
+
+class _PodSpec(msgspec.Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _PodTemplate(msgspec.Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    template: _PodTemplate = _PodTemplate()
+    replicas: int = 1
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    ready_replicas: int = 0
+    number_ready: int = 0
+    desired_number_scheduled: int = 0
+
+
+class _Workload(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Component:
+    """A Deployment or DaemonSet. ready, desired: numbers of Pods.
+
+    version: the tag of the image; empty without one.
+    """
+
+    name: str
+    kind: str
+    namespace: str
+    object_name: str
+    image: str
+    ready: int
+    desired: int
+
+    @property
+    def version(self) -> str:
+        """The tag of the image; empty for a digest alone."""
+        last = self.image.partition("@")[0].rpartition("/")[2]
+        return last.partition(":")[2]
+
+
+def read(api: client.Api, timeout_s: float) -> tuple[Component, ...]:
+    """Return the components of the cluster: two calls. timeout_s: of each.
+
+    Raises:
+        KubeError: they cannot be listed.
+    """
+    selectors = {"labelSelector": LABEL}
+    rows = []
+    for kind in (resources.DEPLOYMENTS, resources.DAEMON_SETS):
+        listed = listing.read(
+            api, kind, _Workload, timeout_s=timeout_s, selectors=selectors
+        )
+        rows += [
+            _component(kind.kind, workload)
+            for workload in listed.items
+            if workload.metadata.labels[LABEL] in NAMES
+        ]
+    return tuple(sorted(rows, key=lambda row: (row.name, row.namespace)))
+
+
+def _component(kind: str, workload: _Workload) -> Component:
+    about, status = workload.metadata, workload.status
+    name = about.labels.get(LABEL, "")
+    containers = workload.spec.template.spec.containers
+    # The sidecars of CSI have other names.
+    own = [container for container in containers if container.name == name]
+    image = (own or [*containers, _Container()])[0].image
+    is_set = kind == resources.DAEMON_SETS.kind
+    ready = status.number_ready if is_set else status.ready_replicas
+    desired = status.desired_number_scheduled if is_set else workload.spec.replicas
+    return Component(name, kind, about.namespace, about.name, image, ready, desired)

@@ -1,0 +1,36 @@
+"""Components of a cluster, by their workloads."""
+
+from lib.doctor import components
+from lib.kube import resources
+from lib.kube.fake import api as fake_api
+
+
+def workload(name: str, image: str, **status: int) -> dict[str, object]:
+    about = {"name": name, "namespace": "kube-system", "labels": {"app": name}}
+    sidecar = {"name": "csi-provisioner", "image": "sidecar:v5"}
+    containers = [sidecar, {"name": name, "image": image}]
+    spec = {"replicas": 2, "template": {"spec": {"containers": containers}}}
+    return {"metadata": about, "spec": spec, "status": status}
+
+
+def test_deployments_and_daemon_sets_with_two_calls() -> None:
+    api = fake_api.FakeApi()
+    ccm = workload(
+        "openstack-ccm", "registry:5000/ccm:0.1.0@sha256:00", readyReplicas=1
+    )
+    api.put(resources.DEPLOYMENTS, ccm)
+    node = workload("csi-node", "r/n@sha256:0", numberReady=3, desiredNumberScheduled=4)
+    api.put(resources.DAEMON_SETS, node)
+    first, second = components.read(api, 5)
+    assert (first.name, first.kind, first.version) == ("csi-node", "DaemonSet", "")
+    assert (first.ready, first.desired) == (3, 4)
+    assert (second.name, second.version) == ("openstack-ccm", "0.1.0")
+    assert (second.ready, second.desired) == (1, 2)
+    assert [(call.verb, call.resource) for call in api.calls] == [
+        ("list", "deployments"),
+        ("list", "daemonsets"),
+    ]
+
+
+def test_a_cluster_without_components() -> None:
+    assert components.read(fake_api.FakeApi(), 5) == ()
