@@ -1,6 +1,7 @@
 """Components of this project that run in a cluster: one read for each kind."""
 
 import dataclasses
+from collections.abc import Collection
 
 import msgspec
 
@@ -8,13 +9,6 @@ from lib.kube import client, listing, objects, resources
 
 LABEL = "app"
 """Label of each Deployment and DaemonSet of our charts."""
-NAMES = (
-    "openstack-ccm",
-    "csi-controller",
-    "csi-node",
-    "cloud-data-discoverer",
-    "osdpl-controller",
-)
 
 
 class _Container(msgspec.Struct, frozen=True):
@@ -69,8 +63,12 @@ class Component:
         return last.partition(":")[2]
 
 
-def read(api: client.Api, timeout_s: float) -> tuple[Component, ...]:
+def read(
+    api: client.Api, names: Collection[str], timeout_s: float
+) -> tuple[Component, ...]:
     """Return the components of the cluster: two calls. timeout_s: of each.
+
+    names: values of the label.
 
     Raises:
         KubeError: they cannot be listed.
@@ -84,7 +82,7 @@ def read(api: client.Api, timeout_s: float) -> tuple[Component, ...]:
         rows += [
             _component(kind.kind, workload)
             for workload in listed.items
-            if workload.metadata.labels[LABEL] in NAMES
+            if workload.metadata.labels[LABEL] in names
         ]
     return tuple(sorted(rows, key=lambda row: (row.name, row.namespace)))
 

@@ -7,6 +7,14 @@ NAME = "mooring"
 PLUGIN = "kubectl-mooring"
 """Source: Kubernetes documentation, extend kubectl with plugins: the file's name."""
 COMPLETE_VARIABLE = "_MOORING_COMPLETE"
+COMPONENTS = (
+    "openstack-ccm",
+    "csi-controller",
+    "csi-node",
+    "cloud-data-discoverer",
+    "osdpl-controller",
+)
+"""Programs of this project that run in a cluster."""
 
 
 def name() -> str:

@@ -48,7 +48,9 @@ def version(kubeconfig: str, context: str, has_cluster: bool, output: str) -> No
 
             address = reach.cluster(kubeconfig, context)
             api = client.KubeClient(address, user_agent="mooring-version")
-            entries += map(entry, components.read(api, reach.CALL_TIMEOUT_S))
+            entries += map(
+                entry, components.read(api, program.COMPONENTS, reach.CALL_TIMEOUT_S)
+            )
         show(entries, output)
 
 

@@ -4,6 +4,8 @@ from lib.doctor import components
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 
+NAMES = ("openstack-ccm", "csi-node")
+
 
 def workload(name: str, image: str, **status: int) -> dict[str, object]:
     about = {"name": name, "namespace": "kube-system", "labels": {"app": name}}
@@ -21,7 +23,7 @@ def test_deployments_and_daemon_sets_with_two_calls() -> None:
     api.put(resources.DEPLOYMENTS, ccm)
     node = workload("csi-node", "r/n@sha256:0", numberReady=3, desiredNumberScheduled=4)
     api.put(resources.DAEMON_SETS, node)
-    first, second = components.read(api, 5)
+    first, second = components.read(api, NAMES, 5)
     assert (first.name, first.kind, first.version) == ("csi-node", "DaemonSet", "")
     assert (first.ready, first.desired) == (3, 4)
     assert (second.name, second.version) == ("openstack-ccm", "0.1.0")
@@ -33,4 +35,4 @@ def test_deployments_and_daemon_sets_with_two_calls() -> None:
 
 
 def test_a_cluster_without_components() -> None:
-    assert components.read(fake_api.FakeApi(), 5) == ()
+    assert components.read(fake_api.FakeApi(), NAMES, 5) == ()
