@@ -209,7 +209,7 @@ class Versions(TypedDict):
 # ----------------------------------------------------------------------- mooring get
 
 
-class ServiceStatus(TypedDict):
+class ServiceStateEntry(TypedDict):
     """A Service of type LoadBalancer, as the cluster records it."""
 
     service: str
@@ -219,7 +219,7 @@ class ServiceStatus(TypedDict):
     problem: str
 
 
-class NodeStatus(TypedDict):
+class NodeStateEntry(TypedDict):
     """A Node, as the cluster records it."""
 
     node: str
@@ -229,7 +229,7 @@ class NodeStatus(TypedDict):
     problem: str
 
 
-class VolumeStatus(TypedDict):
+class VolumeStateEntry(TypedDict):
     """A PersistentVolume, as the cluster records it."""
 
     volume: str
@@ -240,22 +240,22 @@ class VolumeStatus(TypedDict):
     problem: str
 
 
-class ServicesStatus(TypedDict):
+class ServiceStates(TypedDict):
     """Document of `mooring get services`."""
 
-    services: list[ServiceStatus]
+    services: list[ServiceStateEntry]
 
 
-class NodesStatus(TypedDict):
+class NodeStates(TypedDict):
     """Document of `mooring get nodes`."""
 
-    nodes: list[NodeStatus]
+    nodes: list[NodeStateEntry]
 
 
-class VolumesStatus(TypedDict):
+class VolumeStates(TypedDict):
     """Document of `mooring get volumes`."""
 
-    volumes: list[VolumeStatus]
+    volumes: list[VolumeStateEntry]
 
 
 # -------------------------------------------------------------- mooring render osdpl
@@ -286,8 +286,8 @@ DOCUMENTS = {
     "mooring orphans": OrphansReport,
     "mooring render osdpl": RenderedReleases,
     "mooring version": Versions,
-    "mooring get services": ServicesStatus,
-    "mooring get nodes": NodesStatus,
-    "mooring get volumes": VolumesStatus,
+    "mooring get services": ServiceStates,
+    "mooring get nodes": NodeStates,
+    "mooring get volumes": VolumeStates,
 }
 """By command; that of `mooring doctor` is a list of them."""

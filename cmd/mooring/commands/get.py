@@ -50,7 +50,7 @@ def services(kubeconfig: str, context: str, cloud: str, output: str) -> None:
         api = _api(kubeconfig, context)
         ids = providers.of(cloud).load_balancer_annotations()
         read = recorded.services(api, ids, reach.CALL_TIMEOUT_S)
-        entries: list[documents.ServiceStatus] = [
+        entries: list[documents.ServiceStateEntry] = [
             {
                 "service": row.key,
                 "address": row.address,
@@ -60,7 +60,7 @@ def services(kubeconfig: str, context: str, cloud: str, output: str) -> None:
             }
             for row in read
         ]
-        document: documents.ServicesStatus = {"services": entries}
+        document: documents.ServiceStates = {"services": entries}
         names = [outputs.name("service", row.key) for row in read]
         if not outputs.document(output, document, names):
             _print(output, SERVICES, entries)
@@ -74,7 +74,7 @@ def nodes(kubeconfig: str, context: str, output: str) -> None:
         from lib.ccm import recorded
 
         read = recorded.nodes(_api(kubeconfig, context), reach.CALL_TIMEOUT_S)
-        entries: list[documents.NodeStatus] = [
+        entries: list[documents.NodeStateEntry] = [
             {
                 "node": row.name,
                 "address": row.address,
@@ -84,7 +84,7 @@ def nodes(kubeconfig: str, context: str, output: str) -> None:
             }
             for row in read
         ]
-        document: documents.NodesStatus = {"nodes": entries}
+        document: documents.NodeStates = {"nodes": entries}
         names = [outputs.name("node", row.name) for row in read]
         if not outputs.document(output, document, names):
             _print(output, NODES, entries)
@@ -98,7 +98,7 @@ def volumes(kubeconfig: str, context: str, output: str) -> None:
         from lib.ccm import recorded
 
         read = recorded.volumes(_api(kubeconfig, context), reach.CALL_TIMEOUT_S)
-        entries: list[documents.VolumeStatus] = [
+        entries: list[documents.VolumeStateEntry] = [
             {
                 "volume": row.name,
                 "claim": row.claim,
@@ -109,7 +109,7 @@ def volumes(kubeconfig: str, context: str, output: str) -> None:
             }
             for row in read
         ]
-        document: documents.VolumesStatus = {"volumes": entries}
+        document: documents.VolumeStates = {"volumes": entries}
         names = [
             (
                 outputs.name("persistentvolume", row.name)
