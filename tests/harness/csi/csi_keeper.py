@@ -11,6 +11,7 @@ import psutil
 from lib.lab import places
 from lib.lab.daemons import csi
 from lib.lab.run import processes
+from tests.harness import waiting
 
 LOOK_S = 0.3
 END_S = 10.0
@@ -46,13 +47,15 @@ class CsiKeeper:
         self._chance = chance
         self._stop = threading.Event()
         self._killing = threading.Event()
+        self._starting = threading.Lock()
         self._pool = concurrent.futures.ThreadPoolExecutor(1)
         self._kept = self._pool.submit(self._keep)
         self.kills = 0
 
     def _keep(self) -> None:
         while not self._stop.is_set():
-            self._start()
+            with self._starting:
+                self._start()
             if self._killing.is_set():
                 self._stop.wait(self._chance.uniform(*self._lives_s))
                 self._kill()
@@ -66,6 +69,25 @@ class CsiKeeper:
                 process.kill()
                 self.kills += 1
                 process.wait(END_S)  # who is still ending would not be started again
+
+    def kill(self, name: str) -> None:
+        """Kill a program once it runs, but not while a start waits for it.
+
+        Raises:
+            LabError: it did not run in time, or a start failed.
+        """
+        waiting.until(f"{name} is killed", lambda: self._is_killed(name))
+
+    def _is_killed(self, name: str) -> bool:
+        if self._kept.done():
+            self._kept.result()  # a start failed: nothing would run again
+        with self._starting:
+            process = processes.find(self._where, name)
+            if process is None:
+                return False
+            process.kill()
+            process.wait(END_S)
+            return True
 
     @contextlib.contextmanager
     def killing(self) -> Iterator[None]:

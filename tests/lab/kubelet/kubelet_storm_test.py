@@ -11,7 +11,6 @@ import pytest
 
 from lib.lab.daemons import csi_node
 from lib.lab.kube import kube_objects
-from lib.lab.run import processes
 from lib.lab.storage import storage_node
 from tests.harness.csi import csi_keeper
 from tests.harness.node import volume_users
@@ -20,6 +19,9 @@ PODS = 20
 ROUNDS = 3
 SEED = 7
 LIVES_S = (0.5, 8.0)
+REGISTERED = "registered with the kubelet"
+PUBLISHED = "/volumes/kubernetes.io~csi/"
+"""Part of each path at which a kubelet has a volume published for a pod."""
 
 
 @pytest.fixture()
@@ -52,6 +54,7 @@ def test_twenty_pods_in_parallel_survive_kills(
         user.claim(f"c{number}", ("ext4", "xfs")[number % 2])
     create(user, 0)
     user.until(f"{PODS} pods have written", lambda: user.has_written(*names(0)))
+    before = count(user.node, REGISTERED)
     for round_ in range(1, ROUNDS):
         with keeper.killing():
             user.delete(*names(round_ - 1))
@@ -60,6 +63,9 @@ def test_twenty_pods_in_parallel_survive_kills(
             user.until(what, functools.partial(user.has_written, *names(round_)))
     user.note("csi-node or kubelet killed", keeper.kills)
     assert keeper.kills >= ROUNDS
+    registrations = count(user.node, REGISTERED) - before
+    user.note("csi-node registered again", registrations)
+    assert registrations > 0
     for number in range(PODS):
         lines = user.lines(f"p{number}-{ROUNDS - 1}")
         earlier = [f"p{number}-{round_}" for round_ in range(ROUNDS - 1)]
@@ -73,21 +79,19 @@ def test_killed_between_stage_and_publish(
     user: volume_users.VolumeUser, keeper: csi_keeper.CsiKeeper, tmp_path: pathlib.Path
 ) -> None:
     """csi-node is killed when the volume is staged and must still be published."""
-    del keeper
     refused = tmp_path / "refused"
     reached = wrap_mount(user.node, tmp_path, refused)
     refused.touch()
-    kill(user.node)
+    keeper.kill(csi_node.NAME)
     user.claim("between", "ext4")
     user.pod("between-1", "between")
     user.until("csi-node is about to publish the volume", reached.exists)
-    kill(user.node)
+    keeper.kill(csi_node.NAME)
     refused.unlink()
     user.until("the pod has written", lambda: user.has_written("between-1"))
     _, volume_id = user.volume("between")
-    log = (user.node.where.log / f"{csi_node.NAME}.log").read_text()
-    entries = [line for line in log.splitlines() if f'"{volume_id}"' in line]
-    actions = [json.loads(line).get("operation") for line in entries]
+    entries = [entry for entry in log_entries(user.node) if volume_id in entry.values()]
+    actions = [entry.get("operation") for entry in entries]
     assert actions.count("MakeFileSystem") == 1
     assert actions.count("MountDisk") == 1
     assert actions.count("Bind") == 1
@@ -99,29 +103,34 @@ def test_killed_between_stage_and_publish(
     print(user.table())
 
 
+def log_entries(node: storage_node.StorageNode) -> list[dict[str, object]]:
+    """Return the log entries of csi-node, of all its starts."""
+    text = (node.where.log / f"{csi_node.NAME}.log").read_text()
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def count(node: storage_node.StorageNode, message: str) -> int:
+    """Return how often csi-node has logged a message."""
+    return [entry["msg"] for entry in log_entries(node)].count(message)
+
+
 def wrap_mount(
     node: storage_node.StorageNode, folder: pathlib.Path, refused: pathlib.Path
 ) -> pathlib.Path:
-    """Have bind mounts fail while a file exists, from csi-node's next start on.
+    """Have publishing mounts fail while a file exists, from csi-node's next start on.
 
-    Return the file that shows that one was refused.
+    Return the file that shows that a mount was refused. Other bind mounts succeed: one
+    of /dev belongs to the start of csi-node.
     """
     reached, path = folder / "reached", node.settings.env["PATH"]
     program = folder / "mount"
     program.write_text(
         "#!/bin/sh\n"
-        f'case "$*" in *bind*) if [ -e {refused} ]; then touch {reached}; exit 32; fi;;'
-        f' esac\nPATH={path} exec mount "$@"\n'
+        f'case "$*" in *bind*{PUBLISHED}*)\n'
+        f"if [ -e {refused} ]; then touch {reached}; exit 32; fi;;\n"
+        f'esac\nPATH={path} exec mount "$@"\n'
     )
     program.chmod(0o755)
     env = {**node.settings.env, "PATH": f"{folder}:{path}"}
     node.settings = dataclasses.replace(node.settings, env=env)
     return reached
-
-
-def kill(node: storage_node.StorageNode) -> None:
-    """Kill csi-node; the keeper starts another."""
-    process = processes.find(node.where, csi_node.NAME)
-    assert process is not None
-    process.kill()
-    process.wait()
