@@ -163,8 +163,9 @@ def test_every_spec_passes(ground: Ground, tmp_path: pathlib.Path, label: str) -
     late = ground.disks.late
     code, specs = run(ground, tmp_path / label, label[:5])
     report = {name(spec): spec["State"] for spec in specs}
-    for title in sorted(report):
-        print(f"{title[:100]:100} {report[title]}")
+    for spec in sorted(specs, key=name):
+        seconds = spec["RunTime"] / 10**9
+        print(f"{name(spec)[:100]:100} {spec['State']:8} {seconds:6.1f} s")
     passed = [title for title, state in report.items() if state == "passed"]
     skipped = [title for title, state in report.items() if state == "skipped"]
     late = ground.disks.late - late

@@ -35,6 +35,7 @@ def disk(name: str, number: DeviceNumber, serial: str = "") -> Disk:
                 f"virtio-{ID}",
                 f"scsi-0QEMU_QEMU_HARDDISK_{SHORT}",
                 f"scsi-0QEMU_QEMU_HARDDISK_{ID}",
+                f"scsi-SQEMU_QEMU_HARDDISK_{SHORT}",
                 f"scsi-SQEMU_QEMU_HARDDISK_{ID}",
                 "wwn-0x11111111222233334444555555555555",
             )
