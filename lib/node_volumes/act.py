@@ -69,7 +69,8 @@ def _format(kernel: Kernel, action: MakeFileSystem, volume: NodeVolume) -> None:
     if action.disk not in disks or number != action.disk.number:
         text = f"{action.disk.path}: changed after it was examined; not formatted"
         raise CallFailed(FailureReason.UNCERTAIN, text)
-    if matching.disk is not None and matching.disk != action.disk:
+    # Nothing matches a disk without a serial that only the cloud's metadata names.
+    if matching.matches not in ((), (action.disk.name,)):
         text = f"{action.disk.path}: no longer the disk of the volume; not formatted"
         raise CallFailed(FailureReason.UNCERTAIN, text)
     kernel.make_file_system(action.disk.path, action.fs_type, action.options)

@@ -18,7 +18,7 @@ import pytest
 from lib.kernel.fake import killing
 from lib.kernel.linux import commands
 from lib.kernel.linux import kernel as linux_kernel
-from lib.kernel.model import ContentKind, Mount, top_mount
+from lib.kernel.model import EXT, ContentKind, Mount, top_mount
 from lib.lab.storage import loop_disks
 from lib.node_volumes import stats
 from lib.node_volumes.call_failures import CallFailed, FailureReason
@@ -46,6 +46,9 @@ FS_TYPES = ("ext3", "ext4", "xfs", "btrfs")
 PATIENCE_S = 180.0
 _SHUT_DOWN = 0x8004587D
 """Source: Linux fs/xfs/libxfs/xfs_fs.h, XFS_IOC_GOINGDOWN; ext4 has the same."""
+
+_RESERVED_AT = 1024 + 8
+"""Source: Linux Documentation/filesystems/ext4, super block, s_r_blocks_count_lo."""
 
 
 class Node:
@@ -137,6 +140,8 @@ def test_the_life_of_a_volume(node: Node, fs_type: str) -> None:
     assert observed.problem == ""
     assert observed.usage is not None
     assert SIZE // 2 < observed.usage.total_bytes <= SIZE
+    if fs_type in EXT:
+        assert node.disk.read(_RESERVED_AT, 4) == bytes(4), "blocks reserved for root"
     assert (pathlib.Path(node.target) / "data").read_text() == "kept"
 
 

@@ -9,9 +9,10 @@ import pytest
 from lib.kernel import errors
 from lib.kernel.fake.kernel import FakeDisk, FakeKernel
 from lib.kernel.model import BLANK, Check, Content, ContentKind, EntryKind, top_mount
-from lib.node_volumes import observe
+from lib.node_volumes import act, observe
 from lib.node_volumes.call_failures import CallFailed, FailureReason
 from lib.node_volumes.model import (
+    MakeFileSystem,
     NodeExpand,
     NodePublish,
     NodeUnpublish,
@@ -362,6 +363,43 @@ def test_two_disks_with_the_serial_are_an_error(make_node: MakeNode) -> None:
     refused = failure(node, STAGE)
     assert refused.reason is FailureReason.FAILED
     assert "several match: vdb, vdc; must be one" in refused.message
+
+
+def another_serial(node: Node) -> None:
+    node.disk.disk = dataclasses.replace(node.disk.disk, serial="99999999-2222-3333-4")
+
+
+def another_disk(node: Node) -> None:
+    """The name belongs to a disk that was plugged in its place."""
+    node.kernel.unplug(node.disk)
+    node.kernel.plug("vdb", ID[:20], GIB)
+
+
+def another_size(node: Node) -> None:
+    node.disk.disk = dataclasses.replace(node.disk.disk, size_bytes=2 * GIB)
+
+
+def second_disk(node: Node) -> None:
+    node.kernel.plug("vdc", ID, GIB)
+
+
+def unplugged(node: Node) -> None:
+    node.kernel.unplug(node.disk)
+
+
+@pytest.mark.parametrize(
+    "change", [another_serial, another_disk, another_size, second_disk, unplugged]
+)
+def test_the_disk_is_identified_again_immediately_before_mkfs(
+    make_node: MakeNode, change: Callable[[Node], None]
+) -> None:
+    node = make_node()
+    action = MakeFileSystem(node.disk.disk, "ext4", ())
+    change(node)
+    with pytest.raises(CallFailed, match="not formatted") as caught:
+        act.act(node.kernel, action, VOLUME)
+    assert caught.value.reason is FailureReason.UNCERTAIN
+    assert "make_file_system" not in node.kernel.calls
 
 
 def test_a_link_to_a_disk_with_another_serial_does_not_count(
