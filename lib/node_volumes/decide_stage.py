@@ -137,25 +137,29 @@ def _prepared(
         return NodeOutcome(action=MakeFileSystem(disk, fs_type, request.mkfs_options))
     is_file_system = content.kind is ContentKind.FILE_SYSTEM
     if not is_file_system or not _fits(request.fs_type, content.type):
-        expected = request.fs_type or "a file system"
-        text = (
-            f"{disk.path}: contains {content.type}, requested {expected}; not changed"
-        )
-        return failed(FailureReason.CONTENT, text)
+        named = f'fs_type "{request.fs_type}"' if request.fs_type else "a file system"
+        text = f"contains {content.type}, requested {named}: must be blank or match"
+        return _unfit(request, disk, f"{text}; not changed")
     needs_check = content.type in EXT and not past.has(MakeFileSystem)
     if needs_check and past.check is None:
         return NodeOutcome(action=CheckFileSystem(disk))
     if past.check is Check.UNCORRECTED:
-        text = f"{disk.path}: fsck found errors that it does not correct by itself"
-        return failed(FailureReason.CONTENT, f"{text}; run fsck by hand")
+        text = "fsck found errors that it does not correct by itself"
+        return _unfit(request, disk, f"{text}; run fsck by hand")
     return _mount_content(request, disk, content)
+
+
+def _unfit(request: Stage, disk: Disk, text: str) -> NodeOutcome:
+    """Return the failure of a volume because of the content of its disk."""
+    about = f'volume "{request.volume.id}": {disk.path}'
+    return failed(FailureReason.CONTENT, f"{about}: {text}")
 
 
 def _mount_content(request: Stage, disk: Disk, content: Content) -> NodeOutcome:
     """Mount with the requested flags; clones of XFS have the UUID of their source."""
     if not _fits(request.fs_type, content.type):
-        text = f"{disk.path}: mounted as {content.type}, requested {request.fs_type}"
-        return failed(FailureReason.CONTENT, text)
+        text = f'mounted as {content.type}, requested fs_type "{request.fs_type}"'
+        return _unfit(request, disk, f"{text}: must match")
     fs_type = request.fs_type or content.type
     options = request.mount_flags
     if fs_type == "xfs" and "nouuid" not in options:

@@ -378,7 +378,12 @@ def row(code: str, run: Callable[[Place], None], *texts: str) -> Row:
 
 def content(type_: str, *parts: tuple[int, bytes]) -> Row:
     """Return the case of a disk that contains something else than a file system."""
-    texts = (f"contains {type_}", "requested ext4", "not changed")
+    texts = (
+        ID,
+        f"contains {type_}",
+        'requested fs_type "ext4": must be',
+        "not changed",
+    )
     return row("FAILED_PRECONDITION", lambda place: place.write(*parts), *texts)
 
 
@@ -447,9 +452,11 @@ ROWS: Mapping[str, Row] = {
     "LVM": content("LVM2_member", (512, b"LABELONE"), (536, b"LVM2 001")),
     "md": content("linux_raid_member", (4096, b"\xfc\x4e\x2b\xa9")),
     "other file system": row(
-        REFUSED, other_file_system, "contains ext4, requested xfs; not changed"
+        REFUSED,
+        other_file_system,
+        'contains ext4, requested fs_type "xfs": must be blank or match; not changed',
     ),
-    "corrupt ext4": row(REFUSED, corrupt_ext4, "fsck found errors", "by hand"),
+    "corrupt ext4": row(REFUSED, corrupt_ext4, ID, "fsck found errors", "by hand"),
     "corrupt xfs": row("INTERNAL", corrupt_xfs, ID, "mount"),
     "read errors": row("INTERNAL", read_errors, ID, "Input/output error"),
     "target is a file": row(

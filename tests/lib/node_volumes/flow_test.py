@@ -213,7 +213,8 @@ def failure(node: Node, request: Request) -> CallFailed:
             (),
             STAGE,
             FailureReason.CONTENT,
-            "/dev/vdb: contains LVM2_member, requested a file system; not changed",
+            f'volume "{ID}": /dev/vdb: contains LVM2_member, requested a file system:'
+            " must be blank or match; not changed",
             id="a disk with something on it",
         ),
         pytest.param(
@@ -221,7 +222,8 @@ def failure(node: Node, request: Request) -> CallFailed:
             (),
             Stage(VOLUME, STAGING, "ext4"),
             FailureReason.CONTENT,
-            "/dev/vdb: contains xfs, requested ext4; not changed",
+            f'volume "{ID}": /dev/vdb: contains xfs, requested fs_type "ext4":'
+            " must be blank or match; not changed",
             id="another file system",
         ),
         pytest.param(
@@ -229,7 +231,8 @@ def failure(node: Node, request: Request) -> CallFailed:
             (),
             Stage(VOLUME, STAGING, "ext3"),
             FailureReason.CONTENT,
-            "/dev/vdb: contains ext4, requested ext3; not changed",
+            f'volume "{ID}": /dev/vdb: contains ext4, requested fs_type "ext3":'
+            " must be blank or match; not changed",
             id="ext4 does not serve a request for ext3",
         ),
         pytest.param(
