@@ -40,16 +40,15 @@ _STAMP = {
 }
 _REFERENCE = "k8s.io/cloud-provider-openstack"
 _STRIP = "-s -w"
+# Without it the programs report v0.0.0-master, and clients that compare versions
+# (Cluster API for one) refuse to work with them.
+# Source: Kubernetes hack/lib/version.sh.
+_STAMPED = " ".join(
+    [_STRIP, *(f"-X {_VERSION_PACKAGE}.{key}={text}" for key, text in _STAMP.items())]
+)
 _LDFLAGS = {
-    # Without it the programs report v0.0.0-master, and clients that compare versions
-    # (Cluster API for one) refuse to work with them.
-    # Source: Kubernetes hack/lib/version.sh.
-    "kube": " ".join(
-        [
-            _STRIP,
-            *(f"-X {_VERSION_PACKAGE}.{key}={text}" for key, text in _STAMP.items()),
-        ]
-    ),
+    "kube": _STAMPED,
+    "kubeadm": _STAMPED,
     # Source: cloud-provider-openstack Makefile, LDFLAGS.
     "reference": " ".join(
         [
@@ -100,6 +99,8 @@ PROGRAMS = (
     _kube("kubectl", "core"),
     _kube("kube-scheduler", "scheduler"),
     _kube("kubelet", "node"),
+    # Apart: modules/kube lacks some of its dependencies.
+    GoProgram("kubeadm", "kubeadm", "kubeadm", "k8s.io/kubernetes/cmd/kubeadm"),
     _containerd("containerd"),
     _containerd("containerd-shim-runc-v2"),
     _containerd("ctr"),

@@ -8,12 +8,13 @@ for whatever is scheduled.
 import collections
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import json
 import pathlib
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ from lib.kube import client, resources
 from lib.lab import places
 from lib.lab.daemons import csi
 from lib.lab.kube import control_plane, kube_objects
-from lib.lab.openstack import accounts, tenant
+from lib.lab.openstack import accounts, cloud, tenant
 from lib.lab.run import processes, progress
 from tests.harness import testing
 from tests.harness.csi import csi_keeper, csi_wire
@@ -390,6 +391,135 @@ def permissions() -> set[Right]:
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
+
+
+EXAMPLES = pathlib.Path("docs/examples")
+CLASSES = ("default", "volume-type", "multiattach", "zone")
+MULTIATTACH = "multiattach"
+
+
+def apply_example(ground: Ground, file: str) -> None:
+    """Apply an example by kubectl; its Pods tolerate that there is no kubelet."""
+    documents = list(yaml.safe_load_all((EXAMPLES / file).read_text()))
+    for document in documents:
+        if document["kind"] == "Pod":
+            document["spec"]["tolerations"] = [{"operator": "Exists"}]
+    control_plane.apply_manifests(ground.where, yaml.safe_dump_all(documents))
+
+
+@pytest.fixture()
+def multiattach_type(ground: Ground) -> Iterator[None]:
+    """Offer the volume type of the example; it is deleted with its last volume."""
+    with cloud.connect(ground.where, accounts.ADMIN) as admin:
+        specs = {"multiattach": "<is> True"}
+        offered = admin.block_storage.create_type(
+            name=MULTIATTACH, is_public=True, extra_specs=specs
+        )
+        yield
+        admin.block_storage.delete_type(str(offered.id))
+
+
+def test_each_volume_example_has_its_result(
+    ground: Ground, multiattach_type: None
+) -> None:
+    """StorageClasses and claims of docs/examples, read from Cinder and Kubernetes."""
+    del multiattach_type
+    objects = ground.objects
+    # Nova chose the zones of the servers.
+    labels = {"labels": {ZONE_KEY: "az2"}}
+    objects.patch(kube_objects.NODE, SERVERS[1], metadata=labels)
+    apply_examples(ground)
+    ground.claim("typed", "cinder-fast")
+    ground.pod("uses-typed", "typed")
+    claims = ("source", "rwx-block", "topology", "clone", "typed")
+    for name in claims:
+        ground.until(f"{name} is bound", functools.partial(ground.bound, name))
+    results = results_of(ground)
+    source = ground.handle("source")
+    ground.until("it is attached", lambda: phase(ground, source, "IN_USE"))
+    apply_example(ground, "claims/expansion.yaml")
+    ground.until("it is expanded", lambda: has_grown(ground, "source", 3))
+    results["expansion"] = volume_of(ground, "source").size_bytes // GIB
+    ground.show(*results.items())
+    remove_examples(ground, claims)
+    assert results == {
+        "rwx-block": (True, "Block", ["ReadWriteMany"]),
+        "clone": (True, 2),
+        "topology": "az2",
+        "volume-type": ("fast", "Retain"),
+        "expansion": 3,
+    }
+
+
+def apply_examples(ground: Ground) -> None:
+    """Apply all but the expansion; a file that is not applied fails the test."""
+    files = {f.stem for f in (EXAMPLES / "storage-classes").glob("*.yaml")}
+    assert files == set(CLASSES)
+    for name in CLASSES:
+        apply_example(ground, f"storage-classes/{name}.yaml")
+    names = ("source", "rwx-block", "topology", "clone", "pods")
+    files = {f.stem for f in (EXAMPLES / "claims").glob("*.yaml")}
+    assert files == {*names, "expansion"}
+    for name in names:
+        apply_example(ground, f"claims/{name}.yaml")
+
+
+def results_of(ground: Ground) -> dict[str, object]:
+    """Return what was created for the examples, by example."""
+    shared, copy, typed = (
+        volume_of(ground, name) for name in ("rwx-block", "clone", "typed")
+    )
+    block = bound_spec(ground, "rwx-block")
+    retained = bound_spec(ground, "typed")["persistentVolumeReclaimPolicy"]
+    is_copy = copy.source == ground.handle("source")
+    return {
+        "rwx-block": (shared.is_shareable, block["volumeMode"], block["accessModes"]),
+        "clone": (is_copy, copy.size_bytes // GIB),
+        "topology": zone_of_pod(ground, "uses-topology"),
+        "volume-type": (typed.type, retained),
+    }
+
+
+def bound_spec(ground: Ground, claim: str) -> Json:
+    """Return the spec of a claim's PersistentVolume."""
+    bound = ground.bound(claim)
+    assert bound is not None
+    return dict(bound["spec"])
+
+
+def volume_of(ground: Ground, claim: str) -> Volume:
+    """Return a claim's volume in Cinder."""
+    volume = ground.observed(ground.handle(claim))
+    assert volume is not None
+    return volume
+
+
+def zone_of_pod(ground: Ground, name: str) -> str:
+    """Return the zone of the Node that a Pod is assigned to."""
+    pod = ground.objects.get(kube_objects.POD, name)
+    assert pod is not None
+    node = ground.objects.get(kube_objects.NODE, pod["spec"]["nodeName"])
+    assert node is not None
+    return str(node["metadata"]["labels"][ZONE_KEY])
+
+
+def remove_examples(ground: Ground, claims: Sequence[str]) -> None:
+    """Delete all of the examples, also the volume that would be retained."""
+    objects = ground.objects
+    retained = ground.bound("typed")
+    assert retained is not None
+    objects.patch(
+        kube_objects.VOLUME,
+        retained["metadata"]["name"],
+        spec={"persistentVolumeReclaimPolicy": "Delete"},
+    )
+    for pod in objects.all(kube_objects.POD):
+        objects.delete(kube_objects.POD, pod["metadata"]["name"])
+    for name in claims:
+        objects.delete(kube_objects.CLAIM, name)
+    ground.until("no volume remains", lambda: not objects.all(kube_objects.VOLUME))
+    for name in ("cinder", "cinder-fast", "cinder-shared", "cinder-zone"):
+        objects.delete(kube_objects.CLASS, name)
 
 
 def test_what_the_reference_made_goes_on_working(ground: Ground) -> None:
