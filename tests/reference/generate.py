@@ -5,7 +5,14 @@ import pathlib
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.reference import cloud_conf, measurements, programs, requests, sheets
+from tests.reference import (
+    cloud_conf,
+    measurements,
+    permissions,
+    programs,
+    requests,
+    sheets,
+)
 
 FOLDER = pathlib.Path("docs/reference")
 PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
@@ -13,6 +20,7 @@ PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
     "service-annotations.md": requests.annotation_tables,
     "storage-classes.md": requests.class_tables,
     "metrics.md": measurements.tables,
+    "rbac.md": permissions.tables,
     **{
         f"{name}-flags.md": functools.partial(programs.flag_tables, name)
         for name in programs.FLAGS

@@ -3,13 +3,23 @@
 `./pants run tests/reference/generate.py` writes them.
 """
 
+import ast
 import re
 
 import pytest
 
 from lib.ccm import flag_table
 from lib.cloud.openstack.load_balancers.spec import annotations
-from tests.reference import cloud_conf, generate, measurements, requests, sheets
+from lib.process import shutdown
+from mooring.commands import edge, orphans, reach
+from tests.reference import (
+    cloud_conf,
+    environment,
+    generate,
+    measurements,
+    requests,
+    sheets,
+)
 
 
 def page(name: str) -> str:
@@ -115,3 +125,38 @@ def test_each_alert_is_at_a_metric() -> None:
     print(f"{len(used)} alerts; without a metric of ours: {sorted(unused)}")
     assert all(alert in shown for alert in used)
     assert len(used) >= 15
+
+
+def test_each_environment_variable_has_a_row() -> None:
+    """Prints variable and state; a missing and a surplus row fail."""
+    rows = re.findall(r"^\| (`.+?`) \|", page("environment.md"), re.MULTILINE)
+    documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    read = environment.variables()
+    for name in sorted(read | documented):
+        print(f"{name}: {'' if name in documented else 'MISSING'}")
+    assert documented == read
+    assert len(read) >= 25
+
+
+def test_each_exit_code_has_a_row() -> None:
+    """Those of the components, and those of mooring."""
+    components, _, tool = page("exit-codes.md").partition("\n## mooring\n")
+    listed = [int(code) for code in sheets.names(components)]
+    assert listed == [int(code) for code in shutdown.Exit]
+    codes = {0, edge.INTERRUPTED, reach.FAILED, reach.CHANGES, orphans.FOUND}
+    assert {int(code) for code in sheets.names(tool)} == codes
+    assert codes == tool_codes()
+
+
+def tool_codes() -> frozenset[int]:
+    """Return the numbers that commands pass to `sys.exit`, and those of constants."""
+    numbers = {0, 2}  # click: success, and an invalid command line
+    for path, tree in sheets.product().items():
+        if not path.startswith("cmd/mooring/"):
+            continue
+        for receiver, function, call in sheets.calls(tree):
+            if f"{receiver}.{function}" == "sys.exit":
+                nodes = [node for arg in call.args for node in ast.walk(arg)]
+                values = [n.value for n in nodes if isinstance(n, ast.Constant)]
+                numbers |= {value for value in values if isinstance(value, int)}
+    return frozenset(numbers | {edge.INTERRUPTED, orphans.FOUND})
