@@ -419,6 +419,7 @@ def multiattach_type(ground: Ground) -> Iterator[None]:
         admin.block_storage.delete_type(str(offered.id))
 
 
+@pytest.mark.skipif(testing.by_tier(True, False), reason="./pants long ::")
 def test_each_volume_example_has_its_result(
     ground: Ground, multiattach_type: None
 ) -> None:
