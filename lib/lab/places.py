@@ -26,6 +26,8 @@ _OFFSETS = (
     "chart-repository",
     "chart-registry",
     "osdpl-webhook",
+    "cloud-data-discoverer",
+    "cloud-data-discoverer-secure",
 )
 
 

@@ -52,6 +52,9 @@ class MeadowGrounds:
     programs = (cloud.NAME,)
     has_routes = False
     volumes = None
+    discovery = None
+    has_load_balancers = False
+    variables = ("MEADOW_PORT",)
 
     @property
     def manifest(self) -> str:
@@ -77,6 +80,10 @@ class MeadowGrounds:
 
     def build(self, where: places.Places, shown: progress.Progress) -> None:
         """There is nothing to build."""
+
+    def is_built(self, where: places.Places) -> bool:
+        """There is nothing to build."""
+        return True
 
     def up(self, where: places.Places, shown: progress.Progress) -> None:
         """See the protocol."""
@@ -199,6 +206,7 @@ def run_tool(words: list[str]) -> None:
         read=openstack.read,
         remedies=openstack.remedies,
         render=openstack.render,
+        client=openstack.client,
         grounds=MeadowGrounds,
         existing=grounds.Existing,
     )

@@ -1,6 +1,7 @@
 """Errors, Ctrl-C and progress of all commands."""
 
 import contextlib
+import errno
 import pathlib
 import signal
 import sys
@@ -40,10 +41,17 @@ def plainly() -> Iterator[None]:
         sys.exit(INTERRUPTED)
     except (errors.LabError, kube_errors.KubeError, config.ConfigError) as error:
         raise click.ClickException(str(error)) from error
+    except OSError as error:
+        if error.errno not in _OF_MACHINE:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        raise click.ClickException(f"{place}{error.strerror}") from error
     for number, handler in old.items():
         signal.signal(number, handler)
 
 
+_OF_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+"""Errors whose text is enough: full disk, quota, read-only, permission."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -55,14 +63,22 @@ def _first(number: int, frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def display() -> Iterator[progress.Progress]:
-    """Show progress on standard error: bars on a terminal, lines elsewhere."""
+def display(log: pathlib.Path | None = None) -> Iterator[progress.Progress]:
+    """Show progress on standard error: bars on a terminal, lines elsewhere.
+
+    log: file that also gets all of it, output of builds included; its path is shown
+    under a step that fails.
+    """
     console = rich.console.Console(stderr=True)
     if not console.is_terminal:
-        yield progress.Lines(sys.stderr)
+        yield _logged(progress.Lines(sys.stderr, log=log), log)
         return
-    with progress.Bars(console) as bars:
-        yield bars
+    with progress.Bars(console, log) as bars:
+        yield _logged(bars, log)
+
+
+def _logged(shown: progress.Progress, log: pathlib.Path | None) -> progress.Progress:
+    return shown if log is None else progress.Logged(shown, log)
 
 
 def where() -> places.Places:

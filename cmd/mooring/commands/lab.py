@@ -3,6 +3,7 @@
 Slow imports are inside the commands, so that `--help` is fast.
 """
 
+import dataclasses
 import pathlib
 import sys
 from typing import TYPE_CHECKING
@@ -10,10 +11,21 @@ from typing import TYPE_CHECKING
 import click
 import rich.console
 
-from mooring.commands import edge, lab_osdpl, lab_server, paths, providers
+from mooring.commands import (
+    edge,
+    lab_clients,
+    lab_osdpl,
+    lab_server,
+    paths,
+    providers,
+)
 
 if TYPE_CHECKING:
-    from lib.lab.whole import whole
+    from lib.lab.whole import parts, whole
+
+
+LOG = "lab.log"
+"""Of `up` and `build`: all steps, with the output of builds."""
 
 
 @click.group()
@@ -25,6 +37,10 @@ lab.add_command(lab_server.server)
 lab.add_command(lab_server.simulated_kubelets)
 lab.add_command(lab_server.storage_node)
 lab.add_command(lab_osdpl.osdpl)
+for client in (lab_clients.env, lab_clients.kubectl, lab_clients.logs):
+    lab.add_command(client)
+for provider in providers.PROVIDERS.values():
+    lab.add_command(provider.client())
 
 
 @lab.command()
@@ -35,7 +51,12 @@ lab.add_command(lab_osdpl.osdpl)
 @click.option("--network", default="", help="Network of the servers (default: first).")
 @click.option("--node", is_flag=True, help="Add a real kubelet, with volumes.")
 @click.option(
-    "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
+    "--components",
+    metavar="NAME[,NAME]...",
+    help="Mooring's daemons that run (default: all that the lab supports).",
+)
+@click.option(
+    "--pex-folder", type=paths.FOLDER, help="Folder with the PEX files to run."
 )
 def up(  # noqa: PLR0913 - one argument for each option
     kubeconfig: pathlib.Path | None,
@@ -43,7 +64,8 @@ def up(  # noqa: PLR0913 - one argument for each option
     image: str,
     network: str,
     node: bool,
-    components: pathlib.Path | None,
+    components: str | None,
+    pex_folder: pathlib.Path | None,
     cloud: str,
     **existing: str,
 ) -> None:
@@ -64,12 +86,13 @@ def up(  # noqa: PLR0913 - one argument for each option
             kind=servers.Kind(flavor, image, network),
             node=node,
         )
-        started = parts.Lab(where, settings, provider.grounds())
+        started = _with(parts.Lab(where, settings, provider.grounds()), components)
         before = checkpoint.take(where)
         try:
-            with edge.display() as shown:
-                whole.up(started, _sources(components), shown)
-            lab_show.settle(started)
+            with edge.display(where.log / LOG) as shown:
+                started = whole.up(started, _sources(pex_folder), shown)
+            if started.has_manager:
+                lab_show.settle(started)
         except KeyboardInterrupt:
             before.halt()
             raise
@@ -78,21 +101,21 @@ def up(  # noqa: PLR0913 - one argument for each option
 
 @lab.command()
 @click.option(
-    "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
+    "--pex-folder", type=paths.FOLDER, help="Folder with the PEX files to run."
 )
 @click.option("--node", is_flag=True, help="Also the programs of a real kubelet.")
 @click.option("--tests", is_flag=True, help="Also programs that only tests use.")
-def build(components: pathlib.Path | None, node: bool, tests: bool) -> None:
+def build(pex_folder: pathlib.Path | None, node: bool, tests: bool) -> None:
     """Build and cache all programs without starting them."""
     where = edge.where()
-    with edge.plainly(), edge.display() as shown:
+    with edge.plainly(), edge.display(where.log / LOG) as shown:
         from lib.lab.artifacts import go_modules
         from lib.lab.whole import parts, record, whole
 
         more = go_modules.GROUPS if tests else ()
         settings = record.Record(node=node or tests)
         lab = parts.Lab(where, settings, providers.of("").grounds())
-        whole.build(lab, _sources(components), shown, more)
+        whole.build(lab, _sources(pex_folder), shown, more)
 
 
 @lab.command()
@@ -119,13 +142,13 @@ def charts() -> None:
 @lab.command()
 @click.argument("name")
 @click.option(
-    "--components", type=paths.FOLDER, help="Folder with the PEX file to contain."
+    "--pex-folder", type=paths.FOLDER, help="Folder with the PEX file to contain."
 )
 @click.option(
     "--output", type=paths.FOLDER, default="dist", help="Where NAME.tar is put."
 )
 def image(
-    name: str, components: pathlib.Path | None, output: pathlib.Path | None
+    name: str, pex_folder: pathlib.Path | None, output: pathlib.Path | None
 ) -> None:
     """Build the image NAME of images/, in a checkout, as an OCI archive."""
     where = edge.where()
@@ -137,8 +160,8 @@ def image(
         root = edge.checkout()
         if root is None:
             raise errors.LabError("there is no checkout here with a folder images")
-        sources = _sources(components)
-        # A file of --components may be of another commit.
+        sources = _sources(pex_folder)
+        # A file of --pex-folder may be of another commit.
         commit = images.commit_of(root) if sources.checkout else ""
         pexes.bring(where, sources.checkout, sources.folder, shown, (name,))
         source = images.ImageSource(root, pexes.path(where, name), commit)
@@ -215,8 +238,21 @@ def clean(yes: bool) -> None:
         click.echo("Removed.")
 
 
-def _sources(components: pathlib.Path | None) -> "whole.Sources":
+def _with(lab: "parts.Lab", components: str | None) -> "parts.Lab":
+    """Return the lab with the components of a comma-separated list; None: as it is."""
+    import msgspec
+
+    if components is None:
+        return lab
+    chosen = tuple(name.strip() for name in components.split(","))
+    for name in chosen:
+        lab_clients.require_known("--components", name, lab.supported)
+    record = msgspec.structs.replace(lab.record, components=chosen)
+    return dataclasses.replace(lab, record=record)
+
+
+def _sources(pex_folder: pathlib.Path | None) -> "whole.Sources":
     from lib.lab.whole import whole
 
-    folder = components or pathlib.Path(sys.argv[0]).absolute().parent
-    return whole.Sources(None if components else edge.checkout(), folder)
+    folder = pex_folder or pathlib.Path(sys.argv[0]).absolute().parent
+    return whole.Sources(None if pex_folder else edge.checkout(), folder)

@@ -37,9 +37,9 @@ def osdpl() -> None:
     "--charts", type=paths.FOLDER, help="Checkout of openstack-helm to install."
 )
 @click.option(
-    "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
+    "--pex-folder", type=paths.FOLDER, help="Folder with the PEX files to run."
 )
-def up(charts: pathlib.Path | None, components: pathlib.Path | None) -> None:
+def up(charts: pathlib.Path | None, pex_folder: pathlib.Path | None) -> None:
     """Start the lab and install OpenStack; may be repeated."""
     with edge.plainly():
         from lib.lab.osdpl import lab
@@ -47,7 +47,7 @@ def up(charts: pathlib.Path | None, components: pathlib.Path | None) -> None:
         where = lab.usual(edge.where())
         source = str(charts.absolute()) if charts else ""
         with edge.display() as shown:
-            api = lab.up(where, lambda: _bring(where, components, shown), shown, source)
+            api = lab.up(where, lambda: _bring(where, pex_folder, shown), shown, source)
         if not source:
             click.echo("Charts: the lab's own set; --charts DIR installs a checkout.")
         _settle(where, api)
@@ -109,15 +109,15 @@ def simulate(kubeconfig: pathlib.Path) -> None:
 
 def _bring(
     where: "places.Places",
-    components: pathlib.Path | None,
+    pex_folder: pathlib.Path | None,
     shown: "progress.Progress",
 ) -> "lab.Programs":
     """Package the controller and this tool, or take them from a folder."""
     from lib.lab.artifacts import pexes
     from lib.lab.osdpl import controller, lab
 
-    folder = components or pathlib.Path(sys.argv[0]).absolute().parent
-    checkout = None if components else edge.checkout()
+    folder = pex_folder or pathlib.Path(sys.argv[0]).absolute().parent
+    checkout = None if pex_folder else edge.checkout()
     pex_names = (pexes.OSDPL, pexes.TOOL)
     pexes.require(checkout, folder, pex_names)
     pexes.bring(where, checkout, folder, shown, pex_names)

@@ -4,6 +4,7 @@ import contextlib
 import shlex
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
 import click
 import rich.console
@@ -12,16 +13,23 @@ import rich.table
 
 from lib.kube import errors as kube_errors
 from lib.lab import errors, places
-from lib.lab.artifacts import programs
 from lib.lab.grounds import grounds as ground_protocol
+from lib.lab.run import observed_steps
 from lib.lab.status import table
-from lib.lab.storage import volume_demo
+from lib.lab.whole import component_demo, parts, record, whole
 from lib.lab.whole import demo as scenario
-from lib.lab.whole import parts, record, whole
 from mooring.commands import edge, providers
 from mooring.commands import plan_routes as plan_command
 
 SETTLE_S = 120
+
+
+class Life(Protocol):
+    """What the steps of a table have created."""
+
+    def delete(self) -> None:
+        """Delete it; fine when it is absent."""
+        ...
 
 
 class _Filling:
@@ -75,25 +83,19 @@ def settle(lab: parts.Lab) -> None:
 
 def look_around(lab: parts.Lab) -> None:
     """Print how to reach the lab, and what to try."""
-    kubectl, names = "kubectl", lab.record.names
-    if not lab.record.kubeconfig:
-        kubectl = shlex.quote(str(programs.path(lab.where, "kubectl")))
-    variables = " ".join(
-        f"{name}={shlex.quote(text)}" for name, text in lab.environment().items()
-    )
+    tool, name = edge.spoken(), lab.record.names[1]
     lines = [
         "",
         "Look around:",
-        f"  export KUBECONFIG={shlex.quote(str(lab.kubeconfig))}",
-        f"  export {variables}",
-        f"  {kubectl} get nodes -o wide",
-        f"  tail -f {shlex.quote(str(lab.where.log / f'{lab.grounds.manager}.log'))}",
+        f'  eval "$({tool} lab env)"',
+        f"  {tool} lab kubectl -- get nodes -o wide",
+        f"  {tool} lab {lab.grounds.name} -- server list",
+        f"  {tool} lab logs -f {lab.grounds.manager}",
+        f"  {tool} lab status",
         "Try:",
-        f"  {edge.spoken()} lab demo",
-        f"  {edge.spoken()} lab server stop {names[1]}",
-        f"  {edge.spoken()} lab server delete {names[2]}",
-        f"  {edge.spoken()} lab status",
-        f"  {edge.spoken()} lab down",
+        f"  {tool} lab demo",
+        f"  {tool} lab server stop {name}",
+        f"  {tool} lab down",
     ]
     click.echo("\n".join(lines))
 
@@ -175,30 +177,51 @@ def demo(where: places.Places) -> bool:
     """Play the demo; report whether all was observed."""
     lab = current(where)
     console = rich.console.Console()
+    is_complete = _scenes(lab, console) if lab.has_manager else True
+    if lab.has_routes:
+        plan_routes(lab, console)
+    return all([_components(lab), _volume(lab), is_complete])
+
+
+def _scenes(lab: parts.Lab, console: rich.console.Console) -> bool:
     stage = TerminalStage(console)
     programme = scenario.scenes(
         lab.cloud(), lab.record.names, lab.record.kind, has_routes=lab.has_routes
     )
     try:
-        is_seen = scenario.play(programme, whole.look(lab), stage, scenario.Clock())
+        return scenario.play(programme, whole.look(lab), stage, scenario.Clock())
     finally:
         stage.end()
-    if lab.has_routes:
-        plan_routes(lab, console)
-    if lab.has_volumes:
-        is_seen = show_volume(lab, console) and is_seen
-    return is_seen
 
 
-def show_volume(lab: parts.Lab, console: rich.console.Console) -> bool:
-    """Show the life of a volume in one table; report whether all was observed."""
-    console.rule("[bold]A volume of csi-controller and csi-node")
+def _components(lab: parts.Lab) -> bool:
+    life = component_demo.ComponentLife(lab)
+    if not (steps := life.steps()):
+        return True
+    return show_steps(f"{', '.join(lab.components)}", life, steps)
+
+
+def _volume(lab: parts.Lab) -> bool:
+    if not lab.has_volumes:
+        return True
     life = parts.volume_life(lab)
+    return show_steps("A volume of csi-controller and csi-node", life, life.steps())
+
+
+def show_steps(
+    title: str, life: Life, steps: Sequence[observed_steps.ObservedStep]
+) -> bool:
+    """Do the steps, with one table; report whether all ends were observed.
+
+    life: deletes what the steps have created, when one was not complete.
+    """
+    console = rich.console.Console()
+    console.rule(f"[bold]{title}")
     complete = ""
     is_whole = False
     with rich.live.Live(console=console, auto_refresh=False) as live:
 
-        def show(rows: Sequence[volume_demo.StepRow]) -> None:
+        def show(rows: Sequence[observed_steps.StepRow]) -> None:
             nonlocal complete
             cells = [(row.title, row.evidence, row.seconds) for row in rows]
             last = "".join(row.title for row in rows if row.evidence)
@@ -212,7 +235,7 @@ def show_volume(lab: parts.Lab, console: rich.console.Console) -> bool:
                 live.update(table.steps(cells), refresh=True)
 
         try:
-            is_whole = volume_demo.run(life.steps(), show, time.monotonic, time.sleep)
+            is_whole = observed_steps.run(steps, show, time.monotonic, time.sleep)
         finally:
             if not is_whole:
                 life.delete()

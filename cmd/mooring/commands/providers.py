@@ -65,8 +65,9 @@ class Provider:
 
     load_balancer_annotations: those with the ID of a Service's load balancer; the first
     that is set. read: opens a configuration. remedies: of `doctor`. render: the command
-    of `render` of this name. grounds: the cloud of a lab. existing: the cloud that the
-    value of `existing_flag` names.
+    of `render` of this name. client: the command of `lab` that runs the cloud's own
+    client. grounds: the cloud of a lab. existing: the cloud that the value of
+    `existing_flag` names.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Provider:
     read: ReadConfigured
     remedies: Callable[[], "checkup.Remedies"]
     render: Callable[[], click.Command]
+    client: Callable[[], click.Command]
     grounds: Callable[[], "lab_grounds.Grounds"]
     existing: Callable[[str], "lab_grounds.Existing"]
 
@@ -113,6 +115,12 @@ def _render_openstack() -> click.Command:
     return render_openstack.openstack
 
 
+def _openstack_client() -> click.Command:
+    from mooring.commands import lab_openstack
+
+    return lab_openstack.openstack
+
+
 def _openstack_grounds() -> "lab_grounds.Grounds":
     from lib.lab.openstack import grounds
 
@@ -139,6 +147,7 @@ PROVIDERS = {
         read=_read_openstack,
         remedies=_remedies_on_openstack,
         render=_render_openstack,
+        client=_openstack_client,
         grounds=_openstack_grounds,
         existing=_existing_openstack,
     ),

@@ -87,9 +87,9 @@ def _reference(name: str) -> GoProgram:
     return GoProgram(name, "reference", "reference", f"{_REFERENCE}/cmd/{name}")
 
 
-def _csi(name: str, module: str, source: str) -> GoProgram:
+def _csi(name: str, module: str, source: str, group: str = "csi") -> GoProgram:
     package = f"github.com/kubernetes-csi/{source}/cmd/{name}"
-    return GoProgram(name, "csi", module, package)
+    return GoProgram(name, group, module, package)
 
 
 PROGRAMS = (
@@ -105,7 +105,7 @@ PROGRAMS = (
     _containerd("containerd-shim-runc-v2"),
     _containerd("ctr"),
     GoProgram("pause", "node", "pause", "mooring/lab/pause"),
-    _csi("csi-sanity", "csi", "csi-test/v5"),
+    _csi("csi-sanity", "csi", "csi-test/v5", "csi-sanity"),
     _csi("csi-attacher", "csi", "external-attacher/v4"),
     _csi("csi-resizer", "csi", "external-resizer/v2"),
     # Apart: it does not compile against the client-go of the others.

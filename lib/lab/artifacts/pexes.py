@@ -86,7 +86,7 @@ def bring(
     Raises:
         LabError: packaging failed, or a file is not there.
     """
-    with shown.step(f"Package {' and '.join(components)}") as step:
+    with shown.step(f"Package {', '.join(components)}") as step:
         if checkout is not None:
             step.note("./pants package")
             addresses = [address(component) for component in components]
@@ -132,7 +132,7 @@ def _there(source: pathlib.Path) -> pathlib.Path:
     if not source.is_file():
         raise errors.LabError(
             f"{source} is missing: run `./pants package ::` in a checkout first, or"
-            " name the folder that holds it with --components"
+            " name the folder that contains it with --pex-folder"
         )
     return source
 

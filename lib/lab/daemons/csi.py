@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
+from lib.lab.daemons import csi_node
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import processes
 from lib.process import unix_sockets
@@ -19,7 +20,11 @@ SIDECARS = ("csi-provisioner", "csi-attacher", "csi-resizer")
 ELECTION = ("--leader-election", "--leader-election-namespace=kube-system")
 """Of all sidecars, when one is to lead as in the chart."""
 GROUP = "csi"
-"""Of the programs that must be built; csi-sanity is one of them."""
+"""Of the sidecars, which must be built."""
+SANITY_GROUP = "csi-sanity"
+"""Of the test suite, which tests alone build."""
+CLASS = "mooring-lab"
+"""The default StorageClass of a lab without a real node."""
 _START_S = 60.0
 _TIMEOUT_S = 180
 """Of each call. Source: the reference's manifests (--timeout=3m)."""
@@ -56,6 +61,24 @@ def manifest(*, reads_claims: bool = False) -> str:
     names = ["csidriver.yaml", "rbac.yaml"]
     names += ["rbac-pvc-annotations.yaml"] if reads_claims else []
     return "---\n".join((files / name).read_text() for name in names)
+
+
+def default_class(zone: str) -> str:
+    """Return the manifest of a default StorageClass for a cluster without csi-node.
+
+    zone: of the volumes; external-provisioner would take it from a node's csi-node.
+    """
+    return f"""
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata:
+  name: {CLASS}
+  annotations: {{storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: {csi_node.DRIVER}
+allowVolumeExpansion: true
+allowedTopologies:
+  - matchLabelExpressions: [{{key: {csi_node.ZONE_KEY}, values: [{zone}]}}]
+"""
 
 
 def allow(where: places.Places) -> pathlib.Path:

@@ -17,6 +17,13 @@ from lib.lab.run import processes
 
 NAME = "cloud-data-discoverer"
 ACCOUNT = ("d8-cloud-provider-openstack", "cloud-data-discoverer")
+NAMESPACE = "kube-system"
+_INPUT = ("d8-provider-cluster-configuration", "cloud-provider-discovery-data.json")
+DATA = ("d8-cloud-provider-discovery-data", "discovery-data.json")
+"""Secrets of an installer and of the discoverer, each with its key.
+
+Source: Deckhouse, module cloud-provider-openstack, cloud-data-discoverer.
+"""
 START_S = 60
 TIMEOUT_S = 5
 
@@ -100,6 +107,50 @@ class Daemon:
         return "\n".join(json.loads(line).get("err", "") for line in lines)
 
 
+def install(where: places.Places, installed: Mapping[str, object]) -> None:
+    """Create the namespace, the permissions and the CRD of the chart, and the Secret.
+
+    installed: content of the Secret in which an installer describes the cluster.
+
+    Raises:
+        LabError: the control plane does not answer.
+    """
+    namespace = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {ACCOUNT[0]}}}\n"
+    crd = chart("crds/instancetypescatalogs.yaml")
+    rights = permissions(manages_classes=False, reader=False)
+    secret = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": _INPUT[0], "namespace": NAMESPACE},
+            "stringData": {_INPUT[1]: json.dumps(installed)},
+        }
+    )
+    documents = (namespace, rights, crd, secret)
+    control_plane.apply_manifests(where, "\n---\n".join(documents))
+
+
+def start(
+    where: places.Places,
+    pex: pathlib.Path,
+    env: Mapping[str, str],
+    extra: Sequence[str] = (),
+) -> None:
+    """Start it on the lab's ports, unless it runs; return when it serves.
+
+    env: the cloud's variables. extra: more flags.
+
+    Raises:
+        LabError: it ended, or did not serve in time.
+    """
+    _start(at(where), pex, env, extra)
+
+
+def at(where: places.Places) -> Daemon:
+    """Return the one of `start`."""
+    return Daemon(where, NAME, where.port(NAME), where.port(f"{NAME}-secure"))
+
+
 @contextlib.contextmanager
 def running(
     where: places.Places,
@@ -112,13 +163,24 @@ def running(
 
     name: of the program in this lab. env: the cloud's variables. extra: more flags.
     """
+    daemon = Daemon(where, name, _free_port(), _free_port())
+    try:
+        _start(daemon, pex, env, extra)
+        yield daemon
+    finally:
+        processes.stop(where, [name])
+
+
+def _start(
+    daemon: Daemon, pex: pathlib.Path, env: Mapping[str, str], extra: Sequence[str]
+) -> None:
+    where, name = daemon.where, daemon.name
     admin, kubeconfig = (
         control_plane.admin_kubeconfig(where),
         where.state / f"{name}.kc",
     )
     api = cluster.connect(admin)
     cluster.service_account_kubeconfig(api, admin, ACCOUNT, kubeconfig)
-    daemon = Daemon(where, name, _free_port(), _free_port())
     words = (
         "--cloud=openstack",
         f"--listen-address=127.0.0.1:{daemon.port}",
@@ -130,11 +192,7 @@ def running(
     )
     whole = {**pexes.environment(where), **env}
     processes.start(where, name, [*pexes.command(pex), *words], whole)
-    try:
-        processes.wait_for(where, name, daemon.serves, START_S)
-        yield daemon
-    finally:
-        processes.stop(where, [name])
+    processes.wait_for(where, name, daemon.serves, START_S)
 
 
 def _ask(

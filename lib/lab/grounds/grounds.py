@@ -44,7 +44,12 @@ class CloudProgram:
 
 
 class NodeVolumes(Protocol):
-    """What a real node needs for volumes of the lab's own cloud."""
+    """What csi-controller and a real node need for volumes of the lab's own cloud."""
+
+    @property
+    def zone(self) -> str:
+        """The zone in which the cloud creates volumes."""
+        ...
 
     def attachments(self, where: places.Places, server_id: str) -> pathlib.Path:
         """Return the folder in which the cloud links the volumes of a server."""
@@ -52,6 +57,18 @@ class NodeVolumes(Protocol):
 
     def cloud_conf(self, where: places.Places) -> pathlib.Path:
         """Write the configuration of csi-controller; return its path."""
+        ...
+
+
+class Discovery(Protocol):
+    """What cloud-data-discoverer needs to read the lab's own cloud."""
+
+    def environment(self, where: places.Places) -> Mapping[str, str]:
+        """Return the variables with the address and the credentials of the cloud."""
+        ...
+
+    def installed(self) -> Mapping[str, object]:
+        """Return what the installer of a cluster records of it, of JSON types."""
         ...
 
 
@@ -87,6 +104,16 @@ class Grounds(Protocol):
         ...
 
     @property
+    def discovery(self) -> Discovery | None:
+        """What the lab's own cloud offers; None: no discoverer supports it."""
+        ...
+
+    @property
+    def has_load_balancers(self) -> bool:
+        """Whether a Service of the lab's own cloud gets a load balancer."""
+        ...
+
+    @property
     def manifest(self) -> str:
         """The rights of the manager: YAML with its ServiceAccount in kube-system."""
         ...
@@ -109,6 +136,10 @@ class Grounds(Protocol):
         """Fetch or build what the programs need; start nothing."""
         ...
 
+    def is_built(self, where: places.Places) -> bool:
+        """Report whether `build` has nothing to do."""
+        ...
+
     def up(self, where: places.Places, shown: progress.Progress) -> None:
         """Start the programs and wait until they answer; what runs is not changed."""
         ...
@@ -127,6 +158,11 @@ class Grounds(Protocol):
 
     def open(self, where: places.Places, existing: Existing) -> servers.Cloud:
         """Open the cloud with a user's rights."""
+        ...
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of all variables that `environment` may return."""
         ...
 
     def environment(

@@ -11,11 +11,15 @@ from lib.lab.kube import pki
 from lib.lab.openstack import accounts, cloud, database, lab, layout, named, tenant
 from lib.lab.run import progress
 
+_CLOUD_VARIABLE = "OS_CLOUD"
+_CLUSTER_UUID = "6d6f6f72-696e-4720-8c61-620000000001"
 WITHOUT_DATABASE = "without database"
 
 
 class CinderVolumes:
     """Volumes of the lab's own Cinder, for `grounds.NodeVolumes`."""
+
+    zone = "nova"
 
     def attachments(self, where: places.Places, server_id: str) -> pathlib.Path:
         """See the protocol."""
@@ -29,6 +33,37 @@ class CinderVolumes:
         return target
 
 
+class OpenStackDiscovery:
+    """The lab's own OpenStack, for `grounds.Discovery`."""
+
+    def environment(self, where: places.Places) -> Mapping[str, str]:
+        """See the protocol.
+
+        Source: cloud-data-discoverer of Deckhouse's module cloud-provider-openstack.
+        """
+        return {
+            "OS_AUTH_URL": layout.of(where).url(layout.KEYSTONE, "/v3"),
+            "OS_DOMAIN_NAME": "Default",
+            "OS_TENANT_NAME": accounts.DEMO.project,
+            "OS_USERNAME": accounts.DEMO.user,
+            "OS_PASSWORD": layout.PASSWORD,
+            "OS_REGION": layout.REGION,
+            "CLUSTER_UUID": _CLUSTER_UUID,
+        }
+
+    def installed(self) -> Mapping[str, object]:
+        """See the protocol.
+
+        Source: Deckhouse, OpenStackCloudDiscoveryData.
+        """
+        return {
+            "layout": "Standard",
+            "zones": list(layout.ZONES),
+            # The image is that of seed_cloud.py.
+            "instances": {"imageName": "tiny", "mainNetwork": tenant.NETWORK},
+        }
+
+
 class OpenStackGrounds:
     """The lab's own OpenStack, or a cloud of a clouds.yaml."""
 
@@ -38,6 +73,9 @@ class OpenStackGrounds:
     programs = (layout.DATABASE, *layout.SERVICES)
     has_routes = True
     volumes = CinderVolumes()
+    discovery = OpenStackDiscovery()
+    has_load_balancers = True
+    variables = (_CLOUD_VARIABLE, named.FILE_VARIABLE)
 
     @property
     def manifest(self) -> str:
@@ -56,6 +94,10 @@ class OpenStackGrounds:
     def build(self, where: places.Places, shown: progress.Progress) -> None:
         """See the protocol."""
         lab.build(where, shown)
+
+    def is_built(self, where: places.Places) -> bool:
+        """See the protocol."""
+        return layout.of(where).install.is_complete
 
     def up(self, where: places.Places, shown: progress.Progress) -> None:
         """See the protocol."""
@@ -93,7 +135,7 @@ class OpenStackGrounds:
         Source: openstacksdk, "Configuring OpenStack SDK Applications".
         """
         file, name = _described(where, existing)
-        variables = {"OS_CLOUD": name}
+        variables = {_CLOUD_VARIABLE: name}
         return (
             variables if file is None else {**variables, named.FILE_VARIABLE: str(file)}
         )

@@ -23,6 +23,7 @@ from lib.lab.openstack import parallel, resources
 from lib.lab.run import progress
 
 _CERTIFICATES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+_DOWNLOADS = "UV_CACHE_DIR"
 _FOREIGN = ("OS_", "PYTHON", "PEX", "VIRTUAL_ENV", "__PYVENV", "LD_LIBRARY_PATH")
 
 
@@ -147,13 +148,11 @@ def _packages(
 ) -> None:
     """Make the virtual environment; uv goes on where it was interrupted."""
     with shown.step("Install OpenStack") as step:
-        python = _interpreter(env, step)
-        uv = _uv(where, python, env, step)
+        uv, settings = _installer(where, env, step)
         lock = install.folder / resources.PACKAGES
         lock.write_text(resources.read(resources.PACKAGES))
-        downloads = where.cache / "openstack" / "downloads"
-        settings = {**_uv_environment(uv, env), "UV_CACHE_DIR": str(downloads)}
         if not install.python.exists():
+            python = _interpreter(env, step)
             step.note("virtual environment")
             commands.run(
                 [uv, "venv", "--quiet", "--python", python, install.venv],
@@ -171,7 +170,57 @@ def _packages(
             env=settings,
             on_line=step.note,
         )
-        shutil.rmtree(downloads, ignore_errors=True)
+        shutil.rmtree(settings[_DOWNLOADS], ignore_errors=True)
+
+
+def client(
+    where: places.Places, install: Install, shown: progress.Progress
+) -> pathlib.Path:
+    """Return the folder of the command line client; install the client once.
+
+    It is beside the services' packages, which contain all that it requires: the
+    folder holds the client alone.
+
+    Raises:
+        LabError: the services' packages are not installed, or a download failed.
+    """
+    lock = resources.read(resources.CLIENT)
+    folder = install.folder / f"client-{resources.digest(lock)}"
+    if folder.exists():
+        return folder
+    if not install.is_complete:
+        raise errors.LabError("the lab's OpenStack is not installed; `mooring lab up`")
+    env = clean(os.environ)
+    with _alone(install, shown), shown.step("Install the OpenStack client") as step:
+        if folder.exists():
+            return folder
+        uv, settings = _installer(where, env, step)
+        part, lock_file = folder.with_suffix(".new"), install.folder / resources.CLIENT
+        shutil.rmtree(part, ignore_errors=True)
+        lock_file.write_text(lock)
+        commands.run(
+            [
+                *(uv, "pip", "install", "--python", install.python, "--no-deps"),
+                *("--require-hashes", "--compile-bytecode", "--target", part),
+                *("--requirement", lock_file),
+            ],
+            failure="the OpenStack client could not be installed; is the package"
+            " index within reach (proxy, PIP_INDEX_URL)?",
+            env=settings,
+            on_line=step.note,
+        )
+        shutil.rmtree(settings[_DOWNLOADS], ignore_errors=True)
+        part.rename(folder)
+    return folder
+
+
+def _installer(
+    where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
+) -> tuple[pathlib.Path, Mapping[str, str]]:
+    """Return the installer uv, and its environment."""
+    uv = _uv(where, _interpreter(env, step), env, step)
+    downloads = where.cache / "openstack" / "downloads"
+    return uv, {**_uv_environment(uv, env), _DOWNLOADS: str(downloads)}
 
 
 def _interpreter(env: Mapping[str, str], step: progress.ProgressStep) -> pathlib.Path:

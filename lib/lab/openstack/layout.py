@@ -26,6 +26,7 @@ PORTS = places.cloud_ports(
 
 COMPUTE_HOSTS = ("compute-1", "compute-2", "compute-3")
 """Fake hypervisors; each is an availability zone of its own: az1, az2, az3."""
+ZONES = ("az1", "az2", "az3")
 REGION = "RegionOne"
 PASSWORD = "lab"  # noqa: S105 - of a cloud that listens on the loopback address only
 

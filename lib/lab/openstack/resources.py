@@ -9,6 +9,8 @@ PACKAGES = "packages.lock.txt"
 """Every package of the lab's OpenStack, with version and hashes."""
 UV = "uv.lock.txt"
 """The installer that unpacks them."""
+CLIENT = "client.lock.txt"
+"""The command line client; its own requirements are in PACKAGES."""
 SEED = (
     "config.py",
     "database.py",

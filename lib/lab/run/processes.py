@@ -149,11 +149,12 @@ def wait_for(
     while not ready():
         if find(where, name) is None:
             raise errors.LabError(
-                f"{name} ended by itself; the end of its log:\n{tail(where, name)}"
+                f"{name} ended by itself; the end of its log:\n{tail(where, name)}",
+                where.log / f"{name}.log",
             )
         if time.monotonic() > end:
+            log = where.log / f"{name}.log"
             raise errors.LabError(
-                f"{name} was not ready within {timeout_s:.0f} s;"
-                f" see {where.log / name}.log"
+                f"{name} was not ready within {timeout_s:.0f} s; see {log}", log
             )
         time.sleep(POLL_S)

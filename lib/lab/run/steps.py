@@ -8,7 +8,8 @@ so that one which can't be ended does not keep the command alive.
 import dataclasses
 import queue
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 LOOK_S = 0.2
 
@@ -20,6 +21,17 @@ class StartStep:
     name: str
     run: Callable[[], object]
     needs: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunState:
+    """How far a run is. elapsed_s: since the beginning of each step that has begun.
+
+    A step that is done keeps the time that it took.
+    """
+
+    done: frozenset[str]
+    elapsed_s: Mapping[str, float]
 
 
 def ready(
@@ -41,28 +53,37 @@ def run(
     steps: Sequence[StartStep],
     interrupt: Callable[[], None],
     patience_s: float = 5,
+    watch: Callable[[RunState], object] = lambda state: None,
 ) -> None:
     """Run all steps; raise the first error after the others have ended.
 
     interrupt: ends what the steps under way wait for; called repeatedly until
     they have ended, or until `patience_s` is over. Ctrl-C is such an error too.
+    watch: called several times a second, and at last with all steps done.
     """
     ended: queue.SimpleQueue[tuple[str, BaseException | None]] = queue.SimpleQueue()
-    begun: set[str] = set()
-    done: set[str] = set()
+    began: dict[str, float] = {}
+    took_s: dict[str, float] = {}
+
+    def show() -> None:
+        now = time.monotonic()
+        elapsed_s = {name: now - at for name, at in began.items()}
+        watch(RunState(frozenset(took_s), {**elapsed_s, **took_s}))
+
     try:
-        while len(done) < len(steps):
-            for step in ready(steps, frozenset(begun), frozenset(done)):
-                begun.add(step.name)
+        while len(took_s) < len(steps):
+            for step in ready(steps, frozenset(began), frozenset(took_s)):
+                began[step.name] = time.monotonic()
                 _begin(step, ended)
-            if begun == done:
+            if began.keys() == took_s.keys():
                 raise ValueError("steps need each other in a circle")
-            name, error = _next(ended)
-            done.add(name)
+            name, error = _next(ended, show)
+            took_s[name] = time.monotonic() - began[name]
             if error is not None:
                 raise error
+        show()
     except BaseException:
-        _end(begun - done, ended, interrupt, patience_s)
+        _end(began.keys() - took_s.keys(), ended, interrupt, patience_s)
         raise
 
 
@@ -82,9 +103,11 @@ def _begin(
 
 def _next(
     ended: "queue.SimpleQueue[tuple[str, BaseException | None]]",
+    show: Callable[[], None],
 ) -> tuple[str, BaseException | None]:
     # Short waits: a wait without end is deaf to Ctrl-C on some systems.
     while True:
+        show()
         try:
             return ended.get(timeout=LOOK_S)
         except queue.Empty:

@@ -1,13 +1,12 @@
 """The life of a volume, step by step: act, wait, and show what was observed."""
 
 import contextlib
-import dataclasses
 import pathlib
-from collections.abc import Callable, Sequence
 
 from lib.kube import errors as kube_errors
 from lib.lab import errors
 from lib.lab.kube import kube_objects
+from lib.lab.run import observed_steps
 from lib.lab.storage import loop_disks, volume_client
 
 CLAIM = "mooring-demo"
@@ -17,26 +16,6 @@ WRITER, READER = f"{CLAIM}-1", f"{CLAIM}-2"
 GIB = 2**30
 _EXPANDED_BYTES = 19 * GIB // 10
 """Of 2 GiB, without what the file system needs for itself."""
-POLL_S = 0.2
-TIMEOUT_S = 180.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class VolumeStep:
-    """One step. act: what the user does. observe: what shows its end; else empty."""
-
-    title: str
-    act: Callable[[], object]
-    observe: Callable[[], str]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StepRow:
-    """One row of the table. evidence: empty until the step is complete."""
-
-    title: str
-    evidence: str = ""
-    seconds: float | None = None
 
 
 class VolumeLife:
@@ -49,27 +28,39 @@ class VolumeLife:
         self._attachments = attachments
         self._volume_id = ""
 
-    def steps(self) -> tuple[VolumeStep, ...]:
+    def steps(self) -> tuple[observed_steps.ObservedStep, ...]:
         """Return the steps, in order."""
         client = self._client
         return (
-            VolumeStep("claim and pod created: bound", self._create, self._bound),
-            VolumeStep("attached to the server", _wait, self._attached),
-            VolumeStep("staged on the node", _wait, self._staged),
-            VolumeStep("the pod writes", _wait, lambda: self._lines(WRITER)),
-            VolumeStep(
+            observed_steps.ObservedStep(
+                "claim and pod created: bound", self._create, self._bound
+            ),
+            observed_steps.ObservedStep(
+                "attached to the server", _wait, self._attached
+            ),
+            observed_steps.ObservedStep("staged on the node", _wait, self._staged),
+            observed_steps.ObservedStep(
+                "the pod writes", _wait, lambda: self._lines(WRITER)
+            ),
+            observed_steps.ObservedStep(
                 "expanded while mounted",
                 lambda: client.expand(CLAIM, 2),
                 self._expanded,
             ),
-            VolumeStep("pod deleted: unmounted", self._delete_writer, self._unstaged),
-            VolumeStep(
+            observed_steps.ObservedStep(
+                "pod deleted: unmounted", self._delete_writer, self._unstaged
+            ),
+            observed_steps.ObservedStep(
                 "another pod reads the same data",
                 lambda: client.pod(READER, CLAIM),
                 self._same_data,
             ),
-            VolumeStep("pod and claim deleted", self.delete, self._deleted),
-            VolumeStep("nothing remains", _wait, self._nothing_remains),
+            observed_steps.ObservedStep(
+                "pod and claim deleted", self.delete, self._deleted
+            ),
+            observed_steps.ObservedStep(
+                "nothing remains", _wait, self._nothing_remains
+            ),
         )
 
     def delete(self) -> None:
@@ -161,32 +152,3 @@ class VolumeLife:
 
 def _wait() -> None:
     """Do nothing: the step follows from those before it."""
-
-
-def run(
-    steps: Sequence[VolumeStep],
-    show: Callable[[Sequence[StepRow]], None],
-    now: Callable[[], float],
-    sleep: Callable[[float], None],
-) -> bool:
-    """Do all steps until one is not complete in time; report whether all were.
-
-    show: called at each change, and while a step is waited for, with all rows.
-
-    Raises:
-        LabError: data was lost. KubeError: the API server refused.
-    """
-    rows = [StepRow(step.title) for step in steps]
-    for number, step in enumerate(steps):
-        began = now()
-        step.act()
-        while not (evidence := step.observe()):
-            elapsed_s = now() - began
-            rows[number] = StepRow(step.title, "", elapsed_s)
-            show(rows)
-            if elapsed_s > TIMEOUT_S:
-                return False
-            sleep(POLL_S)
-        rows[number] = StepRow(step.title, evidence, now() - began)
-        show(rows)
-    return True

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from lib.kube import client
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes
-from lib.lab.daemons import ccm
+from lib.lab.daemons import ccm, csi, discoverer
 from lib.lab.grounds import grounds, servers
 from lib.lab.kube import cluster, control_plane, kube_objects, simulated_kubelet
 from lib.lab.run import processes
@@ -18,6 +18,7 @@ from lib.lab.whole import demo, record
 
 SIMULATED = "simulated-kubelets"
 BOOT_S = 180
+_DISCOVERY_S = 30
 GONE_S = 60
 POLL_S = 0.5
 
@@ -38,10 +39,49 @@ class Lab:
         return control_plane.admin_kubeconfig(self.where)
 
     @property
+    def is_own(self) -> bool:
+        """Whether cluster and cloud are the lab's own."""
+        return not (self.record.kubeconfig or self.record.existing_cloud)
+
+    @property
+    def supported(self) -> tuple[str, ...]:
+        """The names of our daemons that can run in this lab, the manager first."""
+        more = {
+            csi.NAME: self.is_own and self.grounds.volumes is not None,
+            discoverer.NAME: self.is_own and self.grounds.discovery is not None,
+        }
+        return (self.grounds.manager, *(name for name, can in more.items() if can))
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The names of our daemons that are to run; csi-node belongs to the node."""
+        chosen = self.record.components
+        return tuple(n for n in self.supported if chosen is None or n in chosen)
+
+    @property
+    def has_manager(self) -> bool:
+        """Whether the cloud controller manager is to run."""
+        return self.grounds.manager in self.components
+
+    @property
+    def has_balancers(self) -> bool:
+        """Whether Services get load balancers."""
+        return self.has_manager and self.is_own and self.grounds.has_load_balancers
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether claims get volumes."""
+        return csi.NAME in self.components
+
+    @property
+    def has_discovery(self) -> bool:
+        """Whether the offers of the cloud are published."""
+        return discoverer.NAME in self.components
+
+    @property
     def has_routes(self) -> bool:
-        """Whether cluster and cloud are the lab's own, and Pods are routed to."""
-        is_own = not (self.record.kubeconfig or self.record.existing_cloud)
-        return is_own and self.grounds.has_routes
+        """Whether Pods are routed to."""
+        return self.has_manager and self.is_own and self.grounds.has_routes
 
     @property
     def has_volumes(self) -> bool:
@@ -176,6 +216,41 @@ def start_simulated_kubelets(lab: Lab, pex: pathlib.Path) -> None:
         words += ["--name", name]
     command = [*pexes.command(pex), *words]
     processes.start(where, SIMULATED, command, pexes.environment(where))
+
+
+def start_csi_controller(lab: Lab) -> None:
+    """Start csi-controller and its sidecars, in a lab without a real node.
+
+    One that runs from an older PEX is replaced.
+
+    Raises:
+        LabError: it did not start, or the cloud has no volumes.
+    """
+    where, volumes = lab.where, lab.grounds.volumes
+    if volumes is None:
+        raise errors.LabError(f"{lab.grounds.title} has no volumes")
+    pex, conf = pexes.path(where, csi.NAME), volumes.cloud_conf(where)
+    ccm.replace_outdated(where, csi.NAME, pex)
+    kubeconfig = csi.allow(where)
+    control_plane.apply_manifests(where, csi.default_class(volumes.zone))
+    csi.start_driver(where, pex, conf, storage_node.CLUSTER)
+    csi.start_sidecars(where, kubeconfig)
+
+
+def start_discoverer(lab: Lab) -> None:
+    """Start cloud-data-discoverer; one that runs from an older PEX is replaced.
+
+    Raises:
+        LabError: it did not start, or the cloud cannot be discovered.
+    """
+    where, discovery = lab.where, lab.grounds.discovery
+    if discovery is None:
+        raise errors.LabError(f"{lab.grounds.title} has no discovery")
+    pex = pexes.path(where, discoverer.NAME)
+    ccm.replace_outdated(where, discoverer.NAME, pex)
+    discoverer.install(where, discovery.installed())
+    period = f"--discovery-period={_DISCOVERY_S}s"
+    discoverer.start(where, pex, discovery.environment(where), [period])
 
 
 def start_storage_node(lab: Lab, server_id: str) -> None:

@@ -24,7 +24,8 @@ class Record(msgspec.Struct, frozen=True):
     `existing_file` (empty: the usual place); empty for our own.
     names: of our servers with simulated Nodes. booted: ids of servers we created in an
     existing cloud. created: API paths of our objects in an existing cluster.
-    node: a real kubelet runs too.
+    node: a real kubelet runs too. components: names of our daemons that run; None: all
+    that this lab supports.
     """
 
     kubeconfig: str = ""
@@ -36,6 +37,7 @@ class Record(msgspec.Struct, frozen=True):
     booted: tuple[str, ...] = ()
     created: tuple[str, ...] = msgspec.field(default=(), name="made")
     node: bool = False
+    components: tuple[str, ...] | None = None
 
     @property
     def existing(self) -> grounds.Existing:

@@ -6,23 +6,25 @@ began is ended again when it fails or is interrupted, and nothing else is.
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import shutil
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
 from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
-from lib.lab.daemons import ccm, csi, csi_node
+from lib.lab.daemons import ccm, csi, csi_node, discoverer
 from lib.lab.grounds import grounds
 from lib.lab.kube import cluster, control_plane, kube_arguments, kubelet
-from lib.lab.run import checkpoint, processes, progress, steps
+from lib.lab.run import checkpoint, durations, processes, progress, steps
 from lib.lab.status import table
 from lib.lab.storage import file_system_tools, loop_disks, node_keeper
 from lib.lab.whole import demo, parts, record
+from lib.process import unix_sockets
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,8 +35,10 @@ class Sources:
     folder: pathlib.Path
 
 
-def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> None:
-    """Bring the lab up; what runs already is not changed.
+def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> parts.Lab:
+    """Bring the lab up, and return it; what runs already is not changed.
+
+    Of our daemons those that are not requested any more are stopped.
 
     Raises:
         LabError: something is missing or did not start. KubeError: the API server
@@ -46,19 +50,61 @@ def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> None
     lab = dataclasses.replace(requested, record=merged)
     _require(lab, sources)
     record.write(where, merged)
-    start = _Start(lab, sources, shown)
+    processes.stop(where, _unwanted(lab))
+    kind = _kind(lab, before)
+    plan = _Start(lab, sources, shown).plan()
     try:
-        steps.run(start.plan(), before.halt)
+        _run(where, plan, before.halt, shown, kind)
     except BaseException:
         if merged.node and kubelet.PROGRAMS[-1] not in before.programs:
             node_keeper.down(where)
         before.halt()
         raise
+    return lab
+
+
+def _run(
+    where: places.Places,
+    plan: Sequence[steps.StartStep],
+    interrupt: Callable[[], None],
+    shown: progress.Progress,
+    kind: str,
+) -> None:
+    """Run the steps of a start, and show how far they are. kind: as of `_kind`."""
+    file = where.state.parent / "durations.json"
+    last = durations.read(file, kind)
+    took_s: durations.Durations = {}
+
+    def watch(state: steps.RunState) -> None:
+        nonlocal took_s
+        took_s = state.elapsed_s
+        rest_s = durations.remaining_s(plan, last, took_s, state.done)
+        shown.overall(len(state.done), len(plan), rest_s)
+
+    steps.run(plan, interrupt, watch=watch)
+    durations.write(file, kind, took_s)
+
+
+def _kind(lab: parts.Lab, before: checkpoint.Checkpoint) -> str:
+    """Return which starts take as long as this one, after the record was written."""
+    where = lab.where
+    is_built = not programs.missing(where, groups(lab)) and lab.grounds.is_built(where)
+    if before.programs:
+        data = "running"
+    else:
+        data = "again" if control_plane.admin_kubeconfig(where).exists() else "new"
+    return f"{'built' if is_built else 'not built'}, {data}"
 
 
 def _components(lab: parts.Lab) -> tuple[str, ...]:
-    volumes = (csi.NAME, csi_node.NAME) if lab.has_volumes else ()
-    return (lab.grounds.manager, *volumes, pexes.TOOL)
+    node = (csi_node.NAME,) if lab.has_volumes else ()
+    return (*lab.components, *node, pexes.TOOL)
+
+
+def _unwanted(lab: parts.Lab) -> tuple[str, ...]:
+    """Return the programs of components that this lab does not run (any more)."""
+    names = [name for name in lab.supported if name not in lab.components]
+    return (*names, *(csi.SIDECARS if csi.NAME in names else ()))
 
 
 def _require(lab: parts.Lab, sources: Sources) -> None:
@@ -66,6 +112,8 @@ def _require(lab: parts.Lab, sources: Sources) -> None:
     pexes.require(sources.checkout, sources.folder, _components(lab))
     if not lab.record.node:
         return
+    if lab.has_volumes and not lab.has_claims:
+        raise errors.LabError(f"--node needs the component {csi.NAME}")
     if lab.record.kubeconfig:
         raise errors.LabError("--node needs the lab's own cluster, not --kubeconfig")
     reason = kubelet.unavailable(lab.where)
@@ -88,8 +136,13 @@ def _merged(
             " `mooring lab down` ends that one"
         )
     node = requested.node or old.node
+    chosen = requested.components
     return msgspec.structs.replace(
-        requested, booted=old.booted, created=old.created, node=node
+        requested,
+        booted=old.booted,
+        created=old.created,
+        node=node,
+        components=old.components if chosen is None else chosen,
     )
 
 
@@ -111,12 +164,10 @@ class _Start:
         kept = self.lab.record
         plan = [
             steps.StartStep("pexes", self.pexes),
-            steps.StartStep("account", self.account, ("control plane",)),
             steps.StartStep("servers", self.servers, ("cloud",)),
-            # Its configuration names the router of the servers' network.
-            steps.StartStep("manager", self.manager, ("account", "servers", "pexes")),
             steps.StartStep("nodes", self.nodes, ("control plane", "servers")),
             steps.StartStep("simulated", self.simulated, ("nodes", "pexes")),
+            *self._components(),
         ]
         if not kept.kubeconfig or kept.node:
             plan.append(steps.StartStep("kube build", self.kube_build))
@@ -133,6 +184,23 @@ class _Start:
         elif kept.node:
             needs = ("kube build", "control plane")
             plan.append(steps.StartStep("kubelet", self.kubelet, needs))
+        return tuple(plan)
+
+    def _components(self) -> tuple[steps.StartStep, ...]:
+        """Return the steps that start our daemons; csi-controller is the node's."""
+        plan = []
+        if self.lab.has_manager:
+            # Its configuration names the router of the servers' network.
+            needs = ("account", "servers", "pexes")
+            plan.append(steps.StartStep("account", self.account, ("control plane",)))
+            plan.append(steps.StartStep("manager", self.manager, needs))
+        cloud_and_cluster = ("kube build", "control plane", "cloud", "pexes")
+        if self.lab.has_claims and not self.lab.has_volumes:
+            plan.append(steps.StartStep("csi", self.csi_controller, cloud_and_cluster))
+        if self.lab.has_discovery:
+            plan.append(
+                steps.StartStep("discovery", self.discoverer, cloud_and_cluster)
+            )
         return tuple(plan)
 
     @property
@@ -186,6 +254,16 @@ class _Start:
             pex = pexes.path(self.where, name)
             ccm.start(self.where, pex, words, component=name)
 
+    def csi_controller(self) -> None:
+        """Start csi-controller with its sidecars."""
+        with self.shown.step(f"Start {csi.NAME} and its sidecars"):
+            parts.start_csi_controller(self.lab)
+
+    def discoverer(self) -> None:
+        """Start cloud-data-discoverer."""
+        with self.shown.step(f"Start {discoverer.NAME}"):
+            parts.start_discoverer(self.lab)
+
     def servers(self) -> None:
         """Make the servers."""
         kept = self.lab.record
@@ -238,8 +316,9 @@ def groups(lab: parts.Lab) -> tuple[str, ...]:
     """Return the groups of Go programs a lab needs."""
     own = () if lab.record.kubeconfig else (control_plane.GROUP,)
     node = (kubelet.GROUP,) if lab.record.node else ()
-    volumes = (control_plane.SCHEDULER_GROUP, csi.GROUP) if lab.has_volumes else ()
-    return (*own, *node, *volumes)
+    claims = (csi.GROUP,) if lab.has_claims else ()
+    volumes = (control_plane.SCHEDULER_GROUP,) if lab.has_volumes else ()
+    return (*own, *node, *claims, *volumes)
 
 
 def _remember(
@@ -330,13 +409,9 @@ def _leave(where: places.Places, ground: grounds.Grounds, *, wipe: bool) -> None
 
 def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
     """Return the state of every program of the lab."""
-    where, name = lab.where, lab.grounds.manager
-    manager = processes.find(where, name) is not None
+    where = lab.where
     simulated = processes.find(where, parts.SIMULATED) is not None
-    facts = [
-        (name, manager, manager and ccm.serves(where), where.port(ccm.PORT)),
-        (parts.SIMULATED, simulated, simulated, 0),
-    ]
+    facts = [*_components_now(lab), (parts.SIMULATED, simulated, simulated, 0)]
     if lab.record.node:
         facts[:0] = _facts(where, kubelet.status(where))
     if lab.has_volumes:
@@ -353,6 +428,29 @@ def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
         table.ProgramRow(program, table.health(runs=runs, answers=answers), port)
         for program, runs, answers, port in facts
     )
+
+
+def _components_now(lab: parts.Lab) -> Iterator[tuple[str, bool, bool, int]]:
+    """Yield the state of our daemons, as `_facts`; of csi-controller also sidecars."""
+    where = lab.where
+    if lab.has_manager:
+        serves = functools.partial(ccm.serves, where)
+        yield _fact(where, lab.grounds.manager, serves, where.port(ccm.PORT))
+    if lab.has_claims and not lab.has_volumes:
+        socket = csi.address(where)
+        yield _fact(where, csi.NAME, lambda: unix_sockets.is_served(socket))
+        for name in csi.SIDECARS:
+            yield _fact(where, name, lambda: True)
+    if lab.has_discovery:
+        daemon = discoverer.at(where)
+        yield _fact(where, discoverer.NAME, daemon.serves, daemon.port)
+
+
+def _fact(
+    where: places.Places, name: str, serves: Callable[[], bool], port: int = 0
+) -> tuple[str, bool, bool, int]:
+    runs = processes.find(where, name) is not None
+    return name, runs, runs and serves(), port
 
 
 def _facts(

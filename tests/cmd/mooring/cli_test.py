@@ -54,6 +54,10 @@ def test_help_names_the_commands(tmp_path: pathlib.Path) -> None:
         "clean",
         "demo",
         "down",
+        "env",
+        "kubectl",
+        "logs",
+        "openstack",
         "server",
         "status",
         "up",
@@ -97,6 +101,11 @@ def test_help_does_not_load_the_clients(tmp_path: pathlib.Path) -> None:
     [
         (("lab", "status"), "there is no lab here; `mooring lab up` starts one"),
         (("lab", "demo"), "there is no lab here; `mooring lab up` starts one"),
+        (("lab", "env"), "there is no lab here; `mooring lab up` starts one"),
+        (("lab", "kubectl", "--", "get", "nodes"), "there is no lab here"),
+        (("lab", "openstack", "server", "list"), "there is no lab here"),
+        (("lab", "logs"), "/log: no files; `mooring lab up` starts a lab"),
+        (("lab", "logs", "-f", "etcd"), "/log: no files; `mooring lab up` starts"),
         (("lab", "server", "stop", "a"), "there is no lab here"),
         (("lab", "build"), "openstack-ccm.pex is missing"),
         (("lab", "up"), "openstack-ccm.pex is missing"),
@@ -110,6 +119,56 @@ def test_what_is_missing_is_one_sentence(
     assert result.returncode == 1
     assert sentence in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("up", "--components", "openstack-cmc"),
+            '--components: unsupported value "openstack-cmc": must be one of'
+            " openstack-ccm, csi-controller, cloud-data-discoverer:"
+            " did you mean openstack-ccm?",
+        ),
+        (
+            ("up", "--components", "openstack-ccm,"),
+            "--components: not set: must be one of openstack-ccm, csi-controller,",
+        ),
+        (
+            ("up", "--components=csi-controller", "--os-cloud=silent"),
+            '--components: unsupported value "csi-controller": must be one of'
+            " openstack-ccm",
+        ),
+        (
+            ("logs", "ectd"),
+            'PROGRAM: unsupported value "ectd": must be one of etcd, nova:'
+            " did you mean etcd?",
+        ),
+        (("logs", "--tail=-1", "etcd"), "-1 is not in the range x>=0"),
+        (("env", "--shell=csh"), "'csh' is not one of 'sh', 'fish'"),
+    ],
+)
+def test_bad_input_of_the_lab_has_exit_code_2(
+    tmp_path: pathlib.Path, words: tuple[str, ...], sentence: str
+) -> None:
+    """The message names the field, the value, and what is valid."""
+    where = places.default(environment(tmp_path))
+    where.log.mkdir(parents=True)
+    for program in ("etcd", "nova"):
+        (where.log / f"{program}.log").touch()
+    result = mooring(tmp_path, "lab", *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def test_variables_can_be_removed_without_a_lab(tmp_path: pathlib.Path) -> None:
+    """Such as after `lab down --wipe`; nothing is created."""
+    result = mooring(tmp_path, "lab", "env", "--unset")
+    names = ("KUBECONFIG", "OS_CLOUD", "OS_CLIENT_CONFIG_FILE")
+    assert result.returncode == 0
+    assert result.stdout.splitlines() == [f"unset {name}" for name in names]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_bad_port_base_is_one_sentence(tmp_path: pathlib.Path) -> None:

@@ -27,5 +27,5 @@ def csi_pex() -> pathlib.Path:
 @pytest.fixture(scope="session")
 def csi_programs(where: places.Places) -> None:
     """Build csi-sanity, the sidecars and the scheduler, if they are missing."""
-    groups = [csi.GROUP, control_plane.SCHEDULER_GROUP]
+    groups = [csi.GROUP, csi.SANITY_GROUP, control_plane.SCHEDULER_GROUP]
     programs.build(where, groups, shared.shown())

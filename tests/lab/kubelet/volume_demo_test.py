@@ -45,7 +45,7 @@ class NodeTool(lab_tool.LabTool):
     def up(self) -> None:
         """Start what does not run."""
         folder = pexes.beside(pexes.TOOL).parent
-        assert self.run("up", "--node", f"--components={folder}")[0] == 0
+        assert self.run("up", "--node", f"--pex-folder={folder}")[0] == 0
 
     def keeper(self) -> psutil.Process:
         """Return the process that owns the mount namespace."""

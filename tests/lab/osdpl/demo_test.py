@@ -44,7 +44,7 @@ def up(tool: LabTool) -> str:
     if not checkout:
         print(f"{CHECKOUT} is not set: the lab's own charts are installed")
     charts = (f"--charts={checkout}",) if checkout else ()
-    code, printed = tool.run("osdpl", "up", f"--components={folder}", *charts)
+    code, printed = tool.run("osdpl", "up", f"--pex-folder={folder}", *charts)
     assert code == 0
     return printed
 
@@ -84,7 +84,7 @@ def test_it_shows_all_as_good_and_may_be_repeated(tool: LabTool) -> None:
     folder = pexes.beside(pexes.OSDPL).parent
     before = processes.find(tool.where, controller.NAME)
     assert tool.run("osdpl", "status")[0] == 0
-    code, printed = tool.run("osdpl", "up", f"--components={folder}")
+    code, printed = tool.run("osdpl", "up", f"--pex-folder={folder}")
     assert (code, REFUSAL in printed) == (0, True)
     after = processes.find(tool.where, controller.NAME)
     assert before is not None

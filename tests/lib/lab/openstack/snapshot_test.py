@@ -137,6 +137,9 @@ def test_only_one_lab_starts_for_the_first_time(home: layout.Layout) -> None:
             steps.append(what)
             raise InterruptedError
 
+        def overall(self, done: int, total: int, remaining_s: float | None) -> None:
+            del done, total, remaining_s
+
     with (
         snapshot.alone(home, progress.Silent()),
         pytest.raises(InterruptedError),

@@ -112,3 +112,18 @@ def test_steps_in_a_circle_are_refused() -> None:
     log = Log()
     with pytest.raises(ValueError, match="circle"):
         steps.run([log.step("egg", "hen"), log.step("hen", "egg")], lambda: None)
+
+
+def test_a_run_reports_how_far_it_is() -> None:
+    """At last with all steps done, each with the time that it took."""
+    states: list[steps.RunState] = []
+    plan = [steps.StartStep(name, lambda: None, needs) for name, needs in CHAIN]
+    steps.run(plan, never, watch=states.append)
+    counts = [len(state.done) for state in states]
+    assert counts == sorted(counts)
+    assert states[-1].done == {"floor", "walls"}
+    assert states[-1].elapsed_s.keys() == {"floor", "walls"}
+    assert all(state.done <= state.elapsed_s.keys() for state in states)
+
+
+CHAIN = (("floor", ()), ("walls", ("floor",)))

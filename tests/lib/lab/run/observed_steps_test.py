@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from lib.lab import errors
-from lib.lab.storage import volume_demo
-from lib.lab.storage.volume_demo import StepRow, VolumeStep
+from lib.lab.run import observed_steps
+from lib.lab.run.observed_steps import ObservedStep, StepRow
 
 
 class Clock:
@@ -35,15 +35,15 @@ def test_each_step_is_waited_for_and_shown() -> None:
         return lambda: acts.append((name, clock.time_s))
 
     steps = (
-        VolumeStep("attach", act("attach"), after(clock, 1, "attached")),
-        VolumeStep("write", act("write"), after(clock, 3, "written")),
-        VolumeStep("read", act("read"), after(clock, 3, "same")),
+        ObservedStep("attach", act("attach"), after(clock, 1, "attached")),
+        ObservedStep("write", act("write"), after(clock, 3, "written")),
+        ObservedStep("read", act("read"), after(clock, 3, "same")),
     )
 
     def show(rows: Sequence[StepRow]) -> None:
         tables.append(list(rows))
 
-    assert volume_demo.run(steps, show, clock.now, clock.sleep)
+    assert observed_steps.run(steps, show, clock.now, clock.sleep)
     assert acts == [("attach", 0), ("write", pytest.approx(1)), ("read", clock.time_s)]
     assert [row.evidence for row in tables[-1]] == ["attached", "written", "same"]
     assert tables[-1][1].seconds == pytest.approx(2)
@@ -55,12 +55,12 @@ def test_a_step_that_does_not_end_ends_the_demo() -> None:
     """The steps behind it do not begin."""
     clock, acts = Clock(), list[int]()
     steps = (
-        VolumeStep("attach", lambda: acts.append(1), lambda: ""),
-        VolumeStep("write", lambda: acts.append(2), lambda: "written"),
+        ObservedStep("attach", lambda: acts.append(1), lambda: ""),
+        ObservedStep("write", lambda: acts.append(2), lambda: "written"),
     )
-    assert not volume_demo.run(steps, lambda rows: None, clock.now, clock.sleep)
+    assert not observed_steps.run(steps, lambda rows: None, clock.now, clock.sleep)
     assert acts == [1]
-    assert clock.time_s > volume_demo.TIMEOUT_S
+    assert clock.time_s > observed_steps.TIMEOUT_S
 
 
 def test_lost_data_is_an_error() -> None:
@@ -70,7 +70,7 @@ def test_lost_data_is_an_error() -> None:
     def lose() -> str:
         raise errors.LabError("the volume has lost its data: []")
 
-    steps = (VolumeStep("read", lambda: None, lose),)
+    steps = (ObservedStep("read", lambda: None, lose),)
     with pytest.raises(errors.LabError, match="lost its data"):
-        volume_demo.run(steps, lambda rows: None, clock.now, clock.sleep)
+        observed_steps.run(steps, lambda rows: None, clock.now, clock.sleep)
     assert clock.time_s == 0
