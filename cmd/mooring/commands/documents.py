@@ -277,6 +277,41 @@ class RenderedReleases(TypedDict):
     releases: list[RenderedRelease]
 
 
+# ---------------------------------------------------------------- mooring lab status
+
+
+class LabProgram(TypedDict):
+    """One program of the lab."""
+
+    program: str
+    port: int | None
+    state: str
+    log: str
+
+
+class LabNode(TypedDict):
+    """One Node and its server; empty texts for what does not exist."""
+
+    node: str
+    ready: str
+    server: str
+    provider_id: str
+    addresses: list[str]
+    zone: str
+    type: str
+    taints: list[str]
+    pods: str
+    is_routed: bool | None
+
+
+class LabStatus(TypedDict):
+    """Document of `mooring lab status`. error: why Nodes cannot be read; else empty."""
+
+    programs: list[LabProgram]
+    nodes: list[LabNode]
+    error: str
+
+
 DOCUMENTS = {
     "mooring plan nodes": NodesPlan,
     "mooring plan services": ServicesPlan,
@@ -289,5 +324,6 @@ DOCUMENTS = {
     "mooring get services": ServiceStates,
     "mooring get nodes": NodeStates,
     "mooring get volumes": VolumeStates,
+    "mooring lab status": LabStatus,
 }
 """By command; that of `mooring doctor` is a list of them."""

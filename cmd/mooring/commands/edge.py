@@ -44,7 +44,8 @@ def plainly() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _OF_MACHINE:
             raise
-        place = f"{error.filename}: " if error.filename else ""
+        file = error.filename2 or error.filename  # the target of a copy
+        place = f"{file}: " if file else ""
         raise click.ClickException(f"{place}{error.strerror}") from error
     for number, handler in old.items():
         signal.signal(number, handler)

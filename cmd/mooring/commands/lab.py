@@ -16,6 +16,7 @@ from mooring.commands import (
     lab_clients,
     lab_osdpl,
     lab_server,
+    outputs,
     paths,
     providers,
 )
@@ -170,13 +171,14 @@ def image(
 
 
 @lab.command()
-def status() -> None:
+@outputs.option
+def status(output: str) -> None:
     """Show programs, Nodes and servers; exit code 1 if something does not run."""
     where = edge.where()
     with edge.plainly():
-        from mooring.commands import lab_show
+        from mooring.commands import lab_status
 
-        good = lab_show.status(where)
+        good = lab_status.show(where, output)
     sys.exit(0 if good else 1)
 
 

@@ -11,7 +11,6 @@ import rich.console
 import rich.live
 import rich.table
 
-from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.grounds import grounds as ground_protocol
 from lib.lab.run import observed_steps
@@ -121,21 +120,6 @@ def grounds(where: places.Places) -> ground_protocol.Grounds:
     except errors.LabError:
         kept = None  # whoever ends the lab says that it can't be read
     return providers.of(kept.provider if kept else "").grounds()
-
-
-def status(where: places.Places) -> bool:
-    """Show the programs, then the Nodes; say whether all runs."""
-    lab = current(where)
-    console = rich.console.Console()
-    programs_shown = whole.status(lab)
-    console.print(table.programs(programs_shown))
-    try:
-        view = whole.look(lab)()
-        console.print(table.nodes(view.nodes, view.cloud_servers))
-    except (errors.LabError, kube_errors.KubeError) as error:
-        console.print(f"Nodes and servers cannot be shown: {error}", markup=False)
-        return False
-    return all(row.health is table.Health.GOOD for row in programs_shown)
 
 
 class TerminalStage:

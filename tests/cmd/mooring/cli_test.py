@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from lib.lab import places
 from lib.lab.run import processes
 from lib.lab.slots import slots
+from lib.lab.whole import record
 
 RUN = "import sys; from mooring.commands import main; main.main()"
 
@@ -171,6 +173,87 @@ def test_variables_can_be_removed_without_a_lab(tmp_path: pathlib.Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+CLIENT = """#!/bin/sh
+echo "KUBECONFIG=$KUBECONFIG OS_CLOUD=$OS_CLOUD"
+echo "$@"
+exit 7
+"""
+
+
+@pytest.fixture()
+def existing(tmp_path: pathlib.Path) -> dict[str, str]:
+    """A lab with an existing cluster and cloud, and clients in PATH.
+
+    The path of the kubeconfig has characters that are special in a shell.
+    """
+    home = tmp_path / 'it\'s a "$HOME" `home`'
+    home.mkdir()
+    kept = record.Record(kubeconfig=str(home / "config"), existing_cloud="my $cloud")
+    record.write(places.default(environment(home)), kept)
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("kubectl", "openstack"):
+        (folder / name).write_text(CLIENT)
+        (folder / name).chmod(0o755)
+    return {"HOME": str(home), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        (("kubectl", "--", "get", "nodes", "-f"), "get nodes -f"),
+        (("kubectl", "get", "--all-namespaces", "pods"), "get --all-namespaces pods"),
+        (("openstack", "--", "--debug", "server", "list"), "--debug server list"),
+        (("openstack", "server", "list"), "server list"),
+    ],
+)
+def test_clients_have_arguments_variables_and_the_exit_code(
+    tmp_path: pathlib.Path,
+    existing: dict[str, str],
+    words: tuple[str, ...],
+    arguments: str,
+) -> None:
+    """Those of PATH are started where cluster or cloud are not the lab's own."""
+    result = mooring(tmp_path, "lab", *words, **existing)
+    variables, passed = result.stdout.splitlines()
+    assert (result.returncode, passed) == (7, arguments)
+    if words[0] == "kubectl":
+        assert f"KUBECONFIG={existing['HOME']}/config " in variables
+    else:
+        assert variables.endswith("OS_CLOUD=my $cloud")
+
+
+@pytest.mark.parametrize("name", ["kubectl", "openstack"])
+def test_a_missing_client_is_one_sentence(
+    tmp_path: pathlib.Path, existing: dict[str, str], name: str
+) -> None:
+    existing["PATH"] = str(tmp_path)
+    result = mooring(tmp_path, "lab", name, "get", **existing)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"Error: {name}: not found in PATH" in result.stderr
+
+
+def test_variables_are_quoted_for_a_shell(
+    tmp_path: pathlib.Path, existing: dict[str, str]
+) -> None:
+    """Evaluated by a shell they have the exact values; and are removed again."""
+    exported = mooring(tmp_path, "lab", "env", **existing)
+    removed = mooring(tmp_path, "lab", "env", "--unset", **existing)
+    show = """printf '%s|%s\\n' "$KUBECONFIG" "$OS_CLOUD" """
+    script = f"{exported.stdout}\n{show}\n{removed.stdout}\n{show}\n"
+    done = subprocess.run(
+        ["sh", "-euc", script],
+        env={"HOME": "/wrong"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    path = f"{existing['HOME']}/config"
+    assert done.stdout.splitlines()[:1] == [f"{path}|my $cloud"], done.stderr
+    assert "KUBECONFIG" in done.stderr, "it is not set any more"
+
+
 def test_a_bad_port_base_is_one_sentence(tmp_path: pathlib.Path) -> None:
     """A wrong variable is told by its name."""
     result = mooring(tmp_path, "lab", "status", MOORING_LAB_PORT_BASE="many")
@@ -272,6 +355,31 @@ def test_ctrl_c_ends_what_up_began_and_exits_130(
     assert "Traceback" not in output
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_a_full_disk_is_one_sentence_and_the_log_is_shown(
+    tmp_path: pathlib.Path, silent: int
+) -> None:
+    """The kernel reports the error: the file that is written is /dev/full."""
+    (tmp_path / "clouds.yaml").write_text(CLOUDS.format(port=silent))
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(port=silent))
+    for name in ("openstack-ccm", "mooring"):
+        (tmp_path / f"{name}.pex").write_bytes(bytes(5000))
+    where = places.default(environment(tmp_path))
+    (where.state / "bin").mkdir(parents=True)
+    part = where.state / "bin" / ".openstack-ccm.pex.new"
+    part.symlink_to("/dev/full")
+    words = ("up", "--kubeconfig=kubeconfig", "--os-cloud=silent", "--pex-folder=.")
+    file = {"OS_CLIENT_CONFIG_FILE": "clouds.yaml"}
+    result = mooring(tmp_path, "lab", *words, **file)
+    print(result.stderr)
+    log = where.log / "lab.log"
+    assert result.returncode == 1
+    assert re.search("^Error: .*No space left on device$", result.stderr, re.MULTILINE)
+    assert "Package openstack-ccm, mooring: failed in " in result.stderr
+    assert f"    log: {log}" in result.stderr
+    assert "failed: OSError: [Errno 28]" in log.read_text()
+    assert "Traceback" not in result.stderr
 
 
 def test_the_labs_of_tests_are_ended_but_for_those_in_use(

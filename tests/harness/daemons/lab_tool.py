@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping
 
@@ -29,10 +30,18 @@ class LabTool:
     env: Mapping[str, str]
     limit_s: float
 
+    def command(self, *words: str) -> tuple[str, ...]:
+        """Return the arguments that run `mooring lab`."""
+        return (*pexes.command(pexes.beside(pexes.TOOL)), "lab", *words)
+
+    def shown(self, *words: str) -> str:
+        """Return the same as one text for a shell."""
+        return shlex.join(self.command(*words))
+
     def run(self, *words: str) -> tuple[int, str]:
         """Run `mooring lab`; return its exit code and what it printed."""
         done = subprocess.run(
-            [*pexes.command(pexes.beside(pexes.TOOL)), "lab", *words],
+            self.command(*words),
             env=self.env,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

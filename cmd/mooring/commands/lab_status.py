@@ -1,0 +1,136 @@
+"""`mooring lab status`: programs of the lab, its Nodes, and their servers."""
+
+import rich.console
+
+from lib.kube import errors as kube_errors
+from lib.lab import errors, places
+from lib.lab.run import program_logs
+from lib.lab.status import table
+from lib.lab.whole import demo, parts, whole
+from mooring.commands import documents, lab_show, outputs
+
+_PROGRAM_COLUMNS = (
+    outputs.Column("Program"),
+    outputs.Column("Port"),
+    outputs.Column("State"),
+    outputs.Column("Log"),
+)
+_STATES = {
+    table.Health.GOOD: "Running",
+    table.Health.SICK: "NotAnswering",
+    table.Health.DOWN: "NotRunning",
+}
+_NODE_COLUMNS = tuple(
+    outputs.Column(title)
+    for title in (
+        *("Node", "Ready", "Server", "Provider ID", "Addresses", "Zone", "Type"),
+        *("Taints", "Pods", "Routed"),
+    )
+)
+
+
+def show(where: places.Places, output: str) -> bool:
+    """Show the programs, then the Nodes; report whether all programs run.
+
+    output: one of `outputs.FORMATS`.
+
+    Raises:
+        LabError: no lab was started here.
+    """
+    lab = lab_show.current(where)
+    rows = whole.status(lab)
+    view, problem = _view(lab)
+    document = _document(lab, rows, view, problem)
+    names = [outputs.name("program", row.name) for row in rows]
+    names += [outputs.name("node", node["node"]) for node in document["nodes"]]
+    if not outputs.document(output, document, names):
+        _tables(output, document, rows, view)
+    if problem and output not in (outputs.JSON, outputs.YAML):
+        rich.console.Console(stderr=True).print(
+            f"Nodes and servers cannot be shown: {problem}", markup=False
+        )
+    return not problem and all(row.health is table.Health.GOOD for row in rows)
+
+
+def _view(lab: parts.Lab) -> tuple[demo.View, str]:
+    try:
+        return whole.look(lab)(), ""
+    except (errors.LabError, kube_errors.KubeError) as error:
+        return demo.View((), ()), str(error)
+
+
+def _document(
+    lab: parts.Lab,
+    rows: tuple[table.ProgramRow, ...],
+    view: demo.View,
+    problem: str,
+) -> documents.LabStatus:
+    servers = {server.name: server.status for server in view.cloud_servers}
+    nodes = {node.name: node for node in view.nodes}
+    return {
+        "programs": [
+            {
+                "program": row.name,
+                "port": row.port or None,
+                "state": _STATES[row.health],
+                "log": str(program_logs.path(lab.where, row.name)),
+            }
+            for row in rows
+        ],
+        "nodes": [
+            _node(nodes.get(name, table.NodeRow(name)), servers.get(name, ""))
+            for name in sorted({*servers, *nodes})
+        ],
+        "error": problem,
+    }
+
+
+def _node(row: table.NodeRow, server: str) -> documents.LabNode:
+    return {
+        "node": row.name,
+        "ready": row.ready,
+        "server": server,
+        "provider_id": row.provider_id,
+        "addresses": list(row.addresses),
+        "zone": row.zone,
+        "type": row.type,
+        "taints": list(row.taints),
+        "pods": row.pods,
+        "is_routed": row.is_routed,
+    }
+
+
+def _tables(
+    output: str,
+    document: documents.LabStatus,
+    rows: tuple[table.ProgramRow, ...],
+    view: demo.View,
+) -> None:
+    if output == outputs.WIDE:
+        programs = [
+            (row["program"], str(row["port"] or ""), row["state"], row["log"])
+            for row in document["programs"]
+        ]
+        outputs.print_table(output, _PROGRAM_COLUMNS, programs)
+        cells = map(_cells, document["nodes"])
+        outputs.print_table(output, _NODE_COLUMNS, cells)
+        return
+    console = rich.console.Console()
+    console.print(table.programs(rows))
+    console.print(table.nodes(view.nodes, view.cloud_servers))
+
+
+def _cells(node: documents.LabNode) -> tuple[str, ...]:
+    is_routed = node["is_routed"]
+    return (
+        node["node"],
+        node["ready"],
+        node["server"],
+        node["provider_id"],
+        ", ".join(node["addresses"]),
+        node["zone"],
+        node["type"],
+        ", ".join(node["taints"]),
+        node["pods"],
+        "" if is_routed is None else str(is_routed),
+    )
