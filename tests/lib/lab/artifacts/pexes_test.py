@@ -56,7 +56,7 @@ def test_files_come_from_a_folder_without_a_checkout(
 def test_a_missing_file_is_told(where: places.Places, tmp_path: pathlib.Path) -> None:
     """The sentence names the file and what helps."""
     with pytest.raises(
-        errors.LabError, match=r"openstack-ccm\.pex is missing.*--compo"
+        errors.LabError, match=r"openstack-ccm\.pex is missing.*--pex-folder"
     ):
         pexes.bring(where, None, tmp_path, progress.Silent(), USUAL)
 
