@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import doctor_osdpl, edge, findings, paths, providers, reach
+from mooring.commands import (
+    bundling,
+    doctor_osdpl,
+    edge,
+    findings,
+    paths,
+    providers,
+    reach,
+)
 
 if TYPE_CHECKING:
     from lib.doctor import examine
@@ -53,13 +61,15 @@ doctor.add_command(doctor_osdpl.osdpl)
     help="Manifest of the permissions (default: that of the chart).",
 )
 @findings.timeout_option
-def ccm(
+@bundling.option
+def ccm(  # noqa: PLR0913 - one argument for each option
     target: reach.Target,
     lease_name: str,
     lease_namespace: str,
     service_account: str,
     rbac: pathlib.Path | None,
     timeout_s: float,
+    bundle: pathlib.Path | None,
 ) -> None:
     """Check the requirements of the cloud controller manager.
 
@@ -82,6 +92,8 @@ def ccm(
         )
         results = examine.examine(sources, expected, utc_now)
         findings.show(results, target.output)
+        if bundle is not None:
+            bundling.write(bundle, target, results, timeout_s)
     sys.exit(0 if examine.is_well(results) else 1)
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from lib.ccm import previews
 
 
+DELETE_COUNT, DELETE_PERCENT = 3, 30
+"""Defaults of the daemon's flags of the same names."""
+
+
 class _Rejected(click.UsageError):
     """An invalid command line, with the exit code of an error."""
 
@@ -57,8 +61,10 @@ plan.add_command(plan_services.services)
 
 @plan.command()
 @reach.options("mooring-plan")
-@click.option("--node-delete-max-count", type=click.IntRange(0), default=3)
-@click.option("--node-delete-max-percent", type=click.IntRange(0, 100), default=30)
+@click.option("--node-delete-max-count", type=click.IntRange(0), default=DELETE_COUNT)
+@click.option(
+    "--node-delete-max-percent", type=click.IntRange(0, 100), default=DELETE_PERCENT
+)
 @reach.detailed_exitcode
 def nodes(
     target: reach.Target,

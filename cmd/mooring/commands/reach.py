@@ -87,6 +87,20 @@ class Target:
 
         return client.KubeClient(self.address(), user_agent=self.agent)
 
+    def configuration(self) -> tuple[str, bytes]:
+        """Return the name of the configuration for messages, and its content.
+
+        Raises:
+            ConfigError: it cannot be read. KubeError: the cluster cannot be read.
+        """
+        from lib.process import config
+
+        if self.cloud_config:
+            text = config.read_text(self.cloud_config, "--cloud-config")
+            return self.cloud_config, text.encode()
+        files = self._deployed()
+        return files.title, files.content
+
     def configured(self) -> providers.Configured:
         """Read the configuration of the cloud, from its file or from the cluster.
 
