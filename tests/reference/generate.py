@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from tests.reference import (
+    chart_values,
     cloud_conf,
     measurements,
     permissions,
@@ -16,6 +17,7 @@ from tests.reference import (
 
 FOLDER = pathlib.Path("docs/reference")
 PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
+    "chart-values.md": chart_values.tables,
     "cloud-conf.md": cloud_conf.tables,
     "service-annotations.md": requests.annotation_tables,
     "storage-classes.md": requests.class_tables,

@@ -257,24 +257,16 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
         assert rule["expr"].count('job="openstack-ccm"') == len(named)
 
 
-def test_templates_values_schema_and_readme_know_the_same_keys() -> None:
+def test_templates_values_and_schema_know_the_same_keys() -> None:
     usual = defaults()
     schema = json.loads((CHART / "values.schema.json").read_text())
     texts = "".join(file.read_text() for file in (CHART / "templates").iterdir())
     shared = "".join(charts.library(pathlib.Path()).values())
-    readme = (CHART / "README.md").read_text()
     own, library = (
         set(re.findall(r"\.Values\.(\w+)", text)) for text in (texts, shared)
     )
     assert own <= set(usual) <= own | library
     assert set(schema["properties"]) == {*usual, "global", "library"}
-    keys = {
-        f"{key}.{inner}" if isinstance(value, dict) and key != "nodeSelector" else key
-        for key, value in usual.items()
-        for inner in (value if isinstance(value, dict) else (key,))
-    }
-    documented = set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE))
-    assert documented == keys
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)

@@ -197,20 +197,6 @@ def test_texts_of_the_user_are_quoted(snapshot: charts.Snapshot) -> None:
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_readme_and_values_have_the_same_keys(chart: str) -> None:
-    folder = charts.folder(ROOT, chart)
-    usual = yaml.safe_load((folder / "values.yaml").read_text())
-    plain = {"moduleConfig", "nodeSelector", "resources"}
-    keys = {
-        f"{key}.{inner}" if isinstance(value, dict) and key not in plain else key
-        for key, value in usual.items()
-        for inner in (value if isinstance(value, dict) and key not in plain else [key])
-    }
-    readme = (folder / "README.md").read_text()
-    assert set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE)) == keys
-
-
-@pytest.mark.parametrize("chart", CHARTS)
 def test_notes_lead_to_the_next_steps(chart: str) -> None:
     notes = (charts.folder(ROOT, chart) / "templates" / "NOTES.txt").read_text()
     assert f"rollout status deployment/{chart}" in notes
@@ -263,6 +249,18 @@ def test_no_chart_defines_again_what_the_library_has(chart: str) -> None:
     assert not [name for name in names if re.search(rf'define "\w+\.{name}"', own)]
 
 
+def bounds(row: object) -> object:
+    """Return a row without what describes it: default and meaning differ by chart."""
+    if isinstance(row, dict):
+        described = row if isinstance(row.get("description"), str) else {}
+        return {
+            key: bounds(inner)
+            for key, inner in row.items()
+            if key not in described or key not in ("description", "default")
+        }
+    return [bounds(inner) for inner in row] if isinstance(row, list) else row
+
+
 @pytest.mark.parametrize("chart", CHARTS)
 def test_rows_of_the_schema_are_those_of_the_library(chart: str) -> None:
     shared = json.loads((ROOT / "charts/library/shared.schema.json").read_text())
@@ -273,9 +271,9 @@ def test_rows_of_the_schema_are_those_of_the_library(chart: str) -> None:
         if key == "metrics":
             # Charts add rows of their own; csi-controller has no metrics to scrape.
             own = schema["properties"].get(key, {}).get("properties", row)
-            assert {name: own[name] for name in row} == row
+            assert bounds({name: own[name] for name in row}) == row
         elif (chart, key) not in OWN_ROWS:
-            assert schema["properties"][key] == row, key
+            assert bounds(schema["properties"][key]) == row, key
             compared += 1
     print(f"{chart:24} {compared} rows of the library")
     assert compared >= 7
