@@ -13,6 +13,7 @@ from tests.reference import (
     programs,
     requests,
     sheets,
+    tool,
 )
 
 FOLDER = pathlib.Path("docs/reference")
@@ -23,6 +24,7 @@ PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
     "storage-classes.md": requests.class_tables,
     "metrics.md": measurements.tables,
     "rbac.md": permissions.tables,
+    "mooring-flags.md": tool.tables,
     **{
         f"{name}-flags.md": functools.partial(programs.flag_tables, name)
         for name in programs.FLAGS

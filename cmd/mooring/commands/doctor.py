@@ -34,7 +34,10 @@ class _Doctor(click.Group):
 
 @click.group(cls=_Doctor)
 def doctor() -> None:
-    """Check the requirements of openstack-ccm or osdpl-controller."""
+    """Check the requirements of openstack-ccm or osdpl-controller.
+
+    Without COMMAND the options are those of `mooring doctor ccm`.
+    """
 
 
 doctor.add_command(doctor_osdpl.osdpl)

@@ -43,9 +43,9 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Check what keeps osdpl-controller from working.
 
-    Of the OpenStackDeployment in the cluster, or of FILE in its place. Only reads; what
-    is offered to the API server is a dry run. One line for each fact, with a remedy;
-    exit code 1 if a check has failed.
+    For the OpenStackDeployment in the cluster, or for FILE in its place. Only reads;
+    objects are sent to the API server as dry runs. One line for each check, with a
+    remedy; exit code 1 if a check fails.
     """
     with edge.plainly():
         from lib.doctor import examine

@@ -122,8 +122,8 @@ def orphans(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """List owned resources of the cloud that belong to no Kubernetes object.
 
-    Only reads, unless --delete is given. Exit code 0: none; 3: some are left; 1: of
-    some kind it is unknown.
+    Only reads, unless --delete is set. Exit code 0: none; 3: some remain; 1: a kind
+    could not be listed.
     """
     choice = Choice(deletes, is_confirmed, with_kept, with_volumes)
     _check(choice, cluster_id, volume_cluster_id, is_gone=is_gone)

@@ -61,9 +61,17 @@ plan.add_command(plan_services.services)
 
 @plan.command()
 @reach.options("mooring-plan")
-@click.option("--node-delete-max-count", type=click.IntRange(0), default=DELETE_COUNT)
 @click.option(
-    "--node-delete-max-percent", type=click.IntRange(0, 100), default=DELETE_PERCENT
+    "--node-delete-max-count",
+    type=click.IntRange(0),
+    default=DELETE_COUNT,
+    help="Deletion budget of openstack-ccm: number of Nodes.",
+)
+@click.option(
+    "--node-delete-max-percent",
+    type=click.IntRange(0, 100),
+    default=DELETE_PERCENT,
+    help="Deletion budget of openstack-ccm: percentage of all Nodes.",
 )
 @reach.detailed_exitcode
 def nodes(

@@ -153,6 +153,7 @@ PROVIDERS = {
     ),
 }
 DEFAULT = next(iter(PROVIDERS))
+HELP = "Cloud provider."
 
 
 def of(name: str) -> Provider:
@@ -163,7 +164,7 @@ def of(name: str) -> Provider:
 def option(command: F) -> F:
     """Add the option `--cloud` to a command."""
     choice = click.Choice(tuple(PROVIDERS))
-    return click.option("--cloud", type=choice, default=DEFAULT)(command)
+    return click.option("--cloud", type=choice, default=DEFAULT, help=HELP)(command)
 
 
 def existing_options(command: F) -> F:

@@ -25,24 +25,26 @@ PARTS = ("secrets", "templates", "values")
     "--cluster-configuration",
     type=paths.FILE,
     required=True,
-    help="YAML documents: OpenStackClusterConfiguration; and, if you like,"
+    help="YAML documents: OpenStackClusterConfiguration; optionally"
     " ClusterConfiguration, ModuleConfig, NodeGroups and their instance classes.",
 )
 @click.option(
     "--discovery-data",
     type=paths.FILE,
     multiple=True,
-    help="What the base infrastructure reported, or discovery-data.json; may be"
-    " given twice. Without the first, what the layout will make is assumed.",
+    help="Data that the base infrastructure reported, or discovery-data.json; one of"
+    " each. Without the first, the objects that the layout will create are assumed.",
 )
-@click.option("--cluster-uuid", default="", help="Needed where there are NodeGroups.")
+@click.option(
+    "--cluster-uuid", default="", help="UUID of the cluster; required with NodeGroups."
+)
 @click.option(
     "--previous",
     type=paths.FILE,
     help="Configuration in use: if the change would destroy objects, print only"
     " these objects.",
 )
-@click.option("--only", type=click.Choice(PARTS), help="Print this part alone.")
+@click.option("--only", type=click.Choice(PARTS), help="Print only this part.")
 @outputs.option_of(outputs.YAML)
 def openstack(
     cluster_configuration: pathlib.Path,
@@ -54,8 +56,8 @@ def openstack(
 ) -> None:
     """Print Secrets, machine templates and values as YAML documents.
 
-    The Secrets hold the passwords of the configuration: that is what they are for.
-    Mind where the output goes. Messages never hold them.
+    The Secrets contain the passwords of the configuration: protect the output.
+    Messages never contain them.
     """
     from lib.discovery.openstack import render as rendering
     from lib.discovery.openstack import sources

@@ -187,5 +187,5 @@ def test_help_says_that_passwords_are_printed() -> None:
     """Whoever pipes the output knows what is in it."""
     result = render("--help")
     assert result.returncode == 0
-    assert "The Secrets hold the passwords" in " ".join(result.stdout.split())
+    assert "The Secrets contain the passwords" in " ".join(result.stdout.split())
     assert render().returncode == 2
