@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from tests.reference import (
     chart_values,
     cloud_conf,
+    cloud_permissions,
     measurements,
     permissions,
     programs,
@@ -20,6 +21,7 @@ FOLDER = pathlib.Path("docs/reference")
 PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
     "chart-values.md": chart_values.tables,
     "cloud-conf.md": cloud_conf.tables,
+    "cloud-permissions.md": cloud_permissions.tables,
     "service-annotations.md": requests.annotation_tables,
     "storage-classes.md": requests.class_tables,
     "metrics.md": measurements.tables,
