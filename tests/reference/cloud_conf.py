@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import re
 import typing
 from collections.abc import Iterator, Mapping
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from lib.cloud.openstack.config import clouds_yaml, reader, settings
 from lib.process import kinds
 from lib.process.documented import Documented
-from tests.reference import sheets
+from tests.reference import reachable, sheets
 
 ALL = ("openstack-ccm", "csi-controller", "mooring")
 VOLUMES = ("csi-controller", "mooring")
@@ -117,6 +118,38 @@ def used_fields() -> frozenset[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
     }
+    return frozenset(attributes | {IN_CONFIG.get(name, name) for name in attributes})
+
+
+REACHED_ONLY: Mapping[tuple[str, str], str] = {
+    **{
+        (key, "csi-controller"): "it opens the same cloud, without a use of addresses"
+        for key in (
+            "ipv6-support-disabled",
+            "public-network-name",
+            "internal-network-name",
+            "address-sort-order",
+        )
+    },
+    ("network-id", "csi-controller"): "the network of a port has the same name",
+    ("availability-zone", "csi-controller"): "the zone of a volume has this name",
+    ("availability-zone", "csi-node"): "the zone of a server has this name",
+}
+"""Keys that code of a component mentions and that have no effect on it, with reason."""
+
+
+def mentioned(field: str) -> tuple[str, ...]:
+    """Return the programs of whose code, outside of CONFIG, a part reads a field."""
+    return tuple(
+        program
+        for program in (*reachable.PROGRAMS, reachable.TOOL)
+        if program in (*ALL, *NODE_PLUGIN) and field in _attributes(program)
+    )
+
+
+@functools.cache
+def _attributes(program: str) -> frozenset[str]:
+    attributes = reachable.attributes(program, without=CONFIG)
     return frozenset(attributes | {IN_CONFIG.get(name, name) for name in attributes})
 
 

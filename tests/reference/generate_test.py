@@ -17,6 +17,7 @@ from tests.reference import (
     environment,
     generate,
     measurements,
+    reachable,
     requests,
     sheets,
 )
@@ -69,6 +70,40 @@ def test_a_key_without_a_reader_has_no_effect() -> None:
     }
     print(f"without effect: {sorted(idle)}")
     assert idle == stated
+
+
+def test_used_by_is_what_the_programs_read() -> None:
+    """Prints key and programs; one without a mention of the field fails."""
+    stated = {
+        (section, name): text.used_by or cloud_conf.SECTIONS[section][1]
+        for section in cloud_conf.SECTIONS
+        for name, _, _, text in cloud_conf.documented(section)
+        if not text.no_effect
+    }
+    compared, unused = 0, dict(cloud_conf.REACHED_ONLY)
+    for section, key, field in cloud_conf.fields():
+        if (section, key) not in stated:
+            continue
+        mentioned = set(cloud_conf.mentioned(field))
+        print(f"[{section}] {key}: {sorted(mentioned)}")
+        surplus = mentioned - set(stated[section, key])
+        assert set(stated[section, key]) <= mentioned, key
+        assert {(key, name) for name in surplus} <= cloud_conf.REACHED_ONLY.keys()
+        for name in surplus:
+            unused.pop((key, name), None)
+        compared += 1
+    assert unused == {}
+    assert compared >= 60
+
+
+def test_each_metric_has_a_component() -> None:
+    """And each component metrics of its own."""
+    rows = [(row[0], row[4].split(", ")) for row in measurements.metrics()]
+    assert [name for name, components in rows if not all(components)] == []
+    for component in reachable.PROGRAMS:
+        count = sum(component in components for _, components in rows)
+        print(f"{component}: {count} metrics")
+        assert count >= 3
 
 
 def test_each_annotation_has_a_row() -> None:

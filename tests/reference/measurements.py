@@ -3,35 +3,16 @@
 import ast
 import pathlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
 
 from lib.cloud.openstack import reference_metrics
-from tests.reference import sheets
+from tests.reference import reachable, sheets
 
 CREATORS = frozenset({"Counter", "Gauge", "Histogram", "GaugeMetricFamily", "_gauge"})
 ALERTS = "charts/*/files/alerts.yaml"
 HEADS = ("name", "type", "labels", "meaning", "components", "alerts")
-MANAGER, OPERATOR = "openstack-ccm", "osdpl-controller"
-CSI_CONTROLLER, CSI_NODE = "csi-controller", "csi-node"
-DISCOVERER = "cloud-data-discoverer"
-ALL = (MANAGER, CSI_CONTROLLER, CSI_NODE, DISCOVERER, OPERATOR)
-COMPONENTS: Mapping[str, tuple[str, ...]] = {
-    "lib/ccm/": (MANAGER,),
-    "lib/csi/server.py": (CSI_CONTROLLER, CSI_NODE),
-    "lib/csi/node_driver.py": (CSI_NODE,),
-    "lib/daemon/counting.py:rest_client": (
-        *(MANAGER, CSI_CONTROLLER),
-        *(DISCOVERER, OPERATOR),
-    ),
-    "lib/daemon/counting.py": (MANAGER, CSI_CONTROLLER, DISCOVERER),
-    "lib/discoverer/": (DISCOVERER,),
-    "lib/osdpl/": (OPERATOR,),
-    "lib/process/": ALL,
-    "lib/reconcile/metrics.py": (MANAGER, CSI_CONTROLLER, DISCOVERER, OPERATOR),
-}
-"""Components that create the metrics of a file, a folder, or a part of a file."""
 OWN = "mooring_"
 
 
@@ -49,26 +30,43 @@ def metrics() -> Iterator[tuple[str, ...]]:
     """Yield a row for each metric that the programs create."""
     alerts = alerts_by_metric()
     for path, tree in sheets.product().items():
-        for _, function, call in sheets.calls(tree):
-            name = _name(call) if function in CREATORS else ""
-            if not name:
-                continue
-            kind = function.removesuffix("MetricFamily").lstrip("_").lower()
-            if kind == "counter" and not name.endswith("_total"):
-                name += "_total"
-            yield (
-                sheets.code(name),
-                kind,
-                ", ".join(map(sheets.code, _labels(call))),
-                _help(call),
-                ", ".join(components(f"{path}:{name}")),
-                ", ".join(alerts.get(name, ())),
-            )
+        for statement in tree.body:
+            for _, function, call in sheets.calls(statement):
+                name = _name(call) if function in CREATORS else ""
+                if name:
+                    kind = function.removesuffix("MetricFamily").lstrip("_").lower()
+                    users = components(path, statement)
+                    yield _row(name, kind, call, users, alerts)
 
 
-def components(place: str) -> tuple[str, ...]:
-    """Return the components that create a metric. place: file and name."""
-    return next(names for start, names in COMPONENTS.items() if place.startswith(start))
+def _row(
+    name: str,
+    kind: str,
+    call: ast.Call,
+    users: Sequence[str],
+    alerts: Mapping[str, tuple[str, ...]],
+) -> tuple[str, ...]:
+    if kind == "counter" and not name.endswith("_total"):
+        name += "_total"
+    return (
+        sheets.code(name),
+        kind,
+        ", ".join(map(sheets.code, _labels(call))),
+        _help(call),
+        ", ".join(users),
+        ", ".join(alerts.get(name, ())),
+    )
+
+
+def components(path: str, statement: ast.stmt) -> tuple[str, ...]:
+    """Return the components that refer to the class or function of a statement."""
+    module = reachable.name(path)
+    definition = getattr(statement, "name", "")
+    return tuple(
+        component
+        for component in reachable.PROGRAMS
+        if (module, definition) in reachable.of(component)
+    )
 
 
 def _name(call: ast.Call) -> str:

@@ -185,6 +185,48 @@ def test_f5_a_directory_and_an_absent_file(
         assert any(f"--cloud-config: {path}: {reason}" in s for s in shown)
 
 
+BIND = """
+import importlib, socket, sys
+from concurrent import futures
+if sys.argv[1:]:
+    from lib.process import flags
+    program = importlib.import_module(f"{sys.argv[1]}.main")
+    program.judge(flags.parse(program.FLAGS, []))
+import grpc
+in_use = socket.create_server(("127.0.0.1", 0))
+server = grpc.server(futures.ThreadPoolExecutor(1), options=(("grpc.so_reuseport", 0),))
+try:
+    server.add_insecure_port("127.0.0.1:%d" % in_use.getsockname()[1])
+except RuntimeError as error:
+    print(error)
+"""
+"""Starts a server on a port in use, behind the check of a command line, if any."""
+
+
+def of_grpc(*program: str) -> str:
+    """Return what gRPC writes to standard error when it cannot bind a port."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GRPC_")}
+    done = subprocess.run(
+        [sys.executable, "-c", BIND, *program],
+        env={**env, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "Failed to bind" in done.stdout
+    return done.stderr
+
+
+@pytest.mark.parametrize("program", ["csi_controller", "csi_node"])
+def test_f6_grpc_writes_no_lines_of_its_own(program: str) -> None:
+    """Without the check of the command line it writes one."""
+    plain, checked = of_grpc(), of_grpc(program)
+    print(f"without: {plain!r}; with {program}: {checked!r}")
+    assert "Address already in use" in plain
+    assert checked == ""
+
+
 def test_f8_an_unknown_method_and_a_malformed_id(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "cloud.conf"
     classes = '[LoadBalancerClass "x"]\nfloating-subnet-id = not-a-uuid\n'
@@ -222,7 +264,6 @@ def test_f11_help_is_fit_for_reading(capsys: pytest.CaptureFixture[str]) -> None
 
 
 ELSEWHERE: Mapping[str, tuple[str, str]] = {
-    "F6: gRPC's own lines": ("cmd/csi_controller/main.py", '"GRPC_VERBOSITY", "NONE"'),
     "F7: render without a document": (
         "tests/cmd/mooring/render_test.py",
         "OpenStackClusterConfiguration: not set: must be a document of",
