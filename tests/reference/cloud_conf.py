@@ -7,6 +7,7 @@ import re
 import typing
 from collections.abc import Iterator, Mapping
 
+from csi_controller import openstack_clouds
 from lib.cloud.openstack.config import clouds_yaml, reader, settings
 from lib.process import kinds
 from lib.process.documented import Documented
@@ -121,29 +122,23 @@ def used_fields() -> frozenset[str]:
     return frozenset(attributes | {IN_CONFIG.get(name, name) for name in attributes})
 
 
+READ_BY: Mapping[str, frozenset[str]] = {"csi-controller": openstack_clouds.SECTIONS}
+"""Sections that a program reads, in lower case; others read all."""
+EVERY = frozenset(section.lower() for section in SECTIONS)
 REACHED_ONLY: Mapping[tuple[str, str], str] = {
-    **{
-        (key, "csi-controller"): "it opens the same cloud, without a use of addresses"
-        for key in (
-            "ipv6-support-disabled",
-            "public-network-name",
-            "internal-network-name",
-            "address-sort-order",
-        )
-    },
-    ("network-id", "csi-controller"): "the network of a port has the same name",
-    ("availability-zone", "csi-controller"): "the zone of a volume has this name",
     ("availability-zone", "csi-node"): "the zone of a server has this name",
 }
 """Keys that code of a component mentions and that have no effect on it, with reason."""
 
 
-def mentioned(field: str) -> tuple[str, ...]:
-    """Return the programs of whose code, outside of CONFIG, a part reads a field."""
+def mentioned(section: str, field: str) -> tuple[str, ...]:
+    """Return the programs that read a section and, outside of CONFIG, a field."""
     return tuple(
         program
         for program in (*reachable.PROGRAMS, reachable.TOOL)
-        if program in (*ALL, *NODE_PLUGIN) and field in _attributes(program)
+        if program in (*ALL, *NODE_PLUGIN)
+        and section.lower() in READ_BY.get(program, EVERY)
+        and field in _attributes(program)
     )
 
 

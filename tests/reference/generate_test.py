@@ -84,7 +84,7 @@ def test_used_by_is_what_the_programs_read() -> None:
     for section, key, field in cloud_conf.fields():
         if (section, key) not in stated:
             continue
-        mentioned = set(cloud_conf.mentioned(field))
+        mentioned = set(cloud_conf.mentioned(section, field))
         print(f"[{section}] {key}: {sorted(mentioned)}")
         surplus = mentioned - set(stated[section, key])
         assert set(stated[section, key]) <= mentioned, key
