@@ -56,7 +56,7 @@ _NO_RIGHT = "give the user a role in the project that allows it"
 def configuration(read: Read[tuple[str, ...]] | ReadFailure) -> tuple[CheckResult, ...]:
     """Check the configuration of the cloud. read: its warnings."""
     if isinstance(read, ReadFailure):
-        remedy = "correct the file; each problem names section, key and requirement"
+        remedy = "correct what each problem names: an option, or section and key"
         return (CheckResult(CLOUD_CONF, CheckState.FAILED, read.text, remedy),)
     if not read.value:
         return (CheckResult(CLOUD_CONF, CheckState.OK, "valid"),)

@@ -17,6 +17,7 @@ PACKAGED = (
     "lab/kubelet:demo-long",
     "lab/services:pages-long",
     "lab/tool:commands-long",
+    "lab/tool:shells-long",
 )
 """They run the tool as it is packaged, which contains code of all components."""
 OWN = {

@@ -7,6 +7,7 @@ import contextlib
 import json
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from lib.lab.whole import record, whole
 from mooring.commands import schemas
 from tests.harness import testing, waiting
 from tests.harness.daemons import lab_tool
+from tests.harness.docs import pages
 
 LIMIT_S = 900
 COMPONENTS = (ccm.NAME, csi.NAME, discoverer.NAME)
@@ -129,6 +131,20 @@ def test_each_command_has_its_result(tool: lab_tool.LabTool) -> None:
             failures.append(words)
     print("\n".join(table))
     assert failures == []
+
+
+@pytest.mark.usefixtures("up")
+def test_the_first_claim_of_the_tutorial_is_bound(tool: lab_tool.LabTool) -> None:
+    """Its commands are those of the page."""
+    page = pathlib.Path("docs/tutorials/first-cluster.md")
+    commands = [c for block in pages.blocks(page) for c in block.commands()]
+    own = [shlex.split(c) for c in commands if c.startswith("mooring lab kubectl")]
+    printed = ""
+    for words in own:
+        code, printed = tool.run(*words[2:])
+        assert code == 0, printed
+    assert re.search(r"^first +Bound +pvc-", printed, re.MULTILINE)
+    assert tool.run("kubectl", "--", "delete", "pvc", "first")[0] == 0
 
 
 @pytest.mark.usefixtures("up")

@@ -70,7 +70,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "a bad file",
         judge.configuration(ReadFailure("cloud.conf: no auth-url")),
         "FAIL",
-        "no auth-url; remedy: correct the file",
+        "no auth-url; remedy: correct what each problem names",
     ),
     (
         "logged in",
