@@ -312,6 +312,28 @@ class LabStatus(TypedDict):
     error: str
 
 
+class LabRelease(TypedDict):
+    """One release. workloads_ready: of `workloads`; state: of helm, empty: none yet."""
+
+    release: str
+    service: str
+    chart: str
+    revision: int
+    state: str
+    workloads_ready: int
+    workloads: int
+    waiting_for: str
+
+
+class OsdplLabStatus(TypedDict):
+    """Document of `mooring lab osdpl status`. state: of the OpenStackDeployment."""
+
+    programs: list[LabProgram]
+    releases: list[LabRelease]
+    conditions: list[str]
+    state: str
+
+
 DOCUMENTS = {
     "mooring plan nodes": NodesPlan,
     "mooring plan services": ServicesPlan,
@@ -325,5 +347,6 @@ DOCUMENTS = {
     "mooring get nodes": NodeStates,
     "mooring get volumes": VolumeStates,
     "mooring lab status": LabStatus,
+    "mooring lab osdpl status": OsdplLabStatus,
 }
 """By command; that of `mooring doctor` is a list of them."""

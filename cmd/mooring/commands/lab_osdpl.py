@@ -15,7 +15,7 @@ import click
 import rich.console
 import rich.live
 
-from mooring.commands import edge, paths
+from mooring.commands import edge, outputs, paths
 
 if TYPE_CHECKING:
     from lib.kube import client
@@ -56,34 +56,15 @@ def up(charts: pathlib.Path | None, pex_folder: pathlib.Path | None) -> None:
 
 
 @osdpl.command()
-def status() -> None:
+@outputs.option
+def status(output: str) -> None:
     """Show programs and releases; exit code 1 if something is missing."""
     with edge.plainly():
-        from lib.kube import errors as kube_errors
-        from lib.lab import errors
-        from lib.lab.kube import cluster, control_plane
-        from lib.lab.osdpl import lab, view
-        from lib.lab.status import table
+        from lib.lab.osdpl import lab
+        from mooring.commands import lab_osdpl_status
 
-        where = lab.usual(edge.where())
-        if not control_plane.admin_kubeconfig(where).exists():
-            raise errors.LabError(
-                f"there is no such lab; `{edge.spoken()} lab osdpl up` starts one"
-            )
-        console = rich.console.Console()
-        programs = lab.status(where)
-        console.print(table.programs(programs))
-        try:
-            observed = view.observe(
-                cluster.connect(control_plane.admin_kubeconfig(where))
-            )
-        except kube_errors.KubeError as error:
-            raise errors.LabError(f"cannot show the releases: {error}") from error
-        console.print(view.table(observed, width=console.width))
-        for condition in observed.conditions:
-            console.print(condition, markup=False)
-        runs = all(each.health is table.Health.GOOD for each in programs)
-    sys.exit(0 if runs and observed.is_complete else 1)
+        is_complete = lab_osdpl_status.show(lab.usual(edge.where()), output)
+    sys.exit(0 if is_complete else 1)
 
 
 @osdpl.command()

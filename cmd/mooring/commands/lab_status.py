@@ -1,5 +1,7 @@
 """`mooring lab status`: programs of the lab, its Nodes, and their servers."""
 
+from collections.abc import Iterable
+
 import rich.console
 
 from lib.kube import errors as kube_errors
@@ -52,6 +54,21 @@ def show(where: places.Places, output: str) -> bool:
     return not problem and all(row.health is table.Health.GOOD for row in rows)
 
 
+def programs(
+    where: places.Places, rows: Iterable[table.ProgramRow]
+) -> list[documents.LabProgram]:
+    """Return the programs as a document has them."""
+    return [
+        {
+            "program": row.name,
+            "port": row.port or None,
+            "state": _STATES[row.health],
+            "log": str(program_logs.path(where, row.name)),
+        }
+        for row in rows
+    ]
+
+
 def _view(lab: parts.Lab) -> tuple[demo.View, str]:
     try:
         return whole.look(lab)(), ""
@@ -68,15 +85,7 @@ def _document(
     servers = {server.name: server.status for server in view.cloud_servers}
     nodes = {node.name: node for node in view.nodes}
     return {
-        "programs": [
-            {
-                "program": row.name,
-                "port": row.port or None,
-                "state": _STATES[row.health],
-                "log": str(program_logs.path(lab.where, row.name)),
-            }
-            for row in rows
-        ],
+        "programs": programs(lab.where, rows),
         "nodes": [
             _node(nodes.get(name, table.NodeRow(name)), servers.get(name, ""))
             for name in sorted({*servers, *nodes})

@@ -67,6 +67,8 @@ PRINTS_OBJECTS = {
     "get nodes",
     "get services",
     "get volumes",
+    "lab osdpl status",
+    "lab status",
     "orphans",
     "plan nodes",
     "plan osdpl",

@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 
+import jsonschema
 import pytest
 
 from lib.lab import places
@@ -17,6 +18,7 @@ from lib.lab.osdpl import controller, deployment, lab
 from lib.lab.run import processes
 from lib.lab.slots import leases
 from lib.osdpl import graph
+from mooring.commands import schemas
 from tests.harness import testing
 from tests.harness.daemons import lab_tool
 from tests.harness.daemons.lab_tool import LabTool
@@ -84,6 +86,12 @@ def test_it_shows_all_as_good_and_may_be_repeated(tool: LabTool) -> None:
     folder = pexes.beside(pexes.OSDPL).parent
     before = processes.find(tool.where, controller.NAME)
     assert tool.run("osdpl", "status")[0] == 0
+    code, printed = tool.run("osdpl", "status", "-ojson")
+    document = json.loads(printed)
+    jsonschema.validate(document, schemas.of_command("mooring lab osdpl status"))
+    assert {row["state"] for row in document["programs"]} == {"Running"}
+    ready = {row["workloads"] - row["workloads_ready"] for row in document["releases"]}
+    assert (code, document["state"], ready) == (0, "APPLIED", {0})
     code, printed = tool.run("osdpl", "up", f"--pex-folder={folder}")
     assert (code, REFUSAL in printed) == (0, True)
     after = processes.find(tool.where, controller.NAME)
