@@ -70,10 +70,11 @@ class Silent:
 def left(done: int, total: int, took_s: float) -> str:
     """Return how far a step is and how long the rest takes at the same pace.
 
-    took_s: from its beginning until now.
+    took_s: from its beginning until now. There is no estimate of the first twentieth:
+    its pace is not that of the rest.
     """
     text = f"{done} of {total}"
-    if not 0 < done < total:
+    if not total <= done * 20 < total * 20:
         return text
     return f"{text}, {rest(took_s / done * (total - done))}"
 

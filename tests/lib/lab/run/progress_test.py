@@ -14,7 +14,8 @@ from lib.lab.run import progress
     ("done", "total", "took_s", "text"),
     [
         (0, 2300, 5, "0 of 2300"),
-        (1, 2300, 0.1, "1 of 2300, about 4 min left"),
+        (114, 2300, 300, "114 of 2300"),
+        (115, 2300, 10, "115 of 2300, about 3 min left"),
         (1150, 2300, 500, "1150 of 2300, about 8 min left"),
         (2000, 2300, 400, "2000 of 2300, about 60 s left"),
         (2300, 2300, 460, "2300 of 2300"),
