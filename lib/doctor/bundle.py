@@ -69,7 +69,7 @@ def part(read: Callable[[], object]) -> str:
         value = read()
     except (errors.KubeError, config.ConfigError) as error:
         return f"not available: {error}\n"
-    except Exception as error:  # - the other files are worth having
+    except Exception as error:  # the other files are worth having
         return f"not available: unexpected error ({type(error).__name__})\n"
     return value if isinstance(value, str) else json.dumps(value, indent=2) + "\n"
 

@@ -64,7 +64,7 @@ def write(
     contents = {name: bundle.part(read) for name, read in parts.items()}
     try:
         logs = bundle.logs(target.api(), program.COMPONENTS, timeout_s)
-    except Exception as error:  # - the other files are worth having
+    except Exception as error:  # the other files are worth having
         logs = {"logs/none.txt": f"not available: {type(error).__name__}\n"}
     bundle.write(file, {**contents, **logs}, secrets)
     click.echo(f"{file}: {len(contents) + len(logs)} files", err=True)
