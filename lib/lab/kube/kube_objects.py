@@ -10,24 +10,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lib.kube import client
+from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
 
 TIMEOUT_S = 30.0
 Json = dict[str, Any]
 
-CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True)
-VOLUME = Resource("", "v1", "persistentvolumes", "PersistentVolume", False)
-POD = Resource("", "v1", "pods", "Pod", True)
-NODE = Resource("", "v1", "nodes", "Node", False)
+CLAIM = resources.CLAIMS
+VOLUME = resources.PERSISTENT_VOLUMES
+POD = resources.PODS
+NODE = resources.NODES
 CSI_DRIVER = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False)
 CSI_NODE = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False)
-CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False)
-EVENT = Resource("", "v1", "events", "Event", True)
-ATTACHMENT = Resource(
-    "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False
-)
+CLASS = resources.STORAGE_CLASSES
+EVENT = resources.EVENTS
+ATTACHMENT = resources.VOLUME_ATTACHMENTS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
