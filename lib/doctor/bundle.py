@@ -14,9 +14,8 @@ import re
 import tarfile
 from collections.abc import Callable, Collection, Mapping
 
-import msgspec
-
-from lib.kube import client, errors, listing, objects, recorded_events, resources
+from lib.doctor import pods as doctor_pods
+from lib.kube import client, errors, listing, recorded_events, resources
 from lib.process import config, files, redaction
 
 LAST_LINES = 500
@@ -99,19 +98,6 @@ def events(api: client.Api, timeout_s: float) -> list[Mapping[str, object]]:
     ]
 
 
-class _Container(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _PodSpec(msgspec.Struct, frozen=True):
-    containers: tuple[_Container, ...] = ()
-
-
-class _Pod(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
-    spec: _PodSpec = _PodSpec()
-
-
 def logs(
     api: client.Api, names: Collection[str], timeout_s: float
 ) -> Mapping[str, str]:
@@ -125,7 +111,7 @@ def logs(
     listed = listing.read(
         api,
         resources.PODS,
-        _Pod,
+        doctor_pods.Pod,
         timeout_s=timeout_s,
         selectors={"labelSelector": "app"},
     )

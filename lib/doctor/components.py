@@ -5,27 +5,15 @@ from collections.abc import Collection
 
 import msgspec
 
+from lib.doctor import pods
 from lib.kube import client, listing, objects, resources
 
 LABEL = "app"
 """Label of each Deployment and DaemonSet of our charts."""
 
 
-class _Container(msgspec.Struct, frozen=True):
-    name: str = ""
-    image: str = ""
-
-
-class _PodSpec(msgspec.Struct, frozen=True):
-    containers: tuple[_Container, ...] = ()
-
-
-class _PodTemplate(msgspec.Struct, frozen=True):
-    spec: _PodSpec = _PodSpec()
-
-
 class _Spec(msgspec.Struct, frozen=True):
-    template: _PodTemplate = _PodTemplate()
+    template: pods.PodTemplate = pods.PodTemplate()
     replicas: int = 1
 
 
@@ -93,7 +81,7 @@ def _component(kind: str, workload: _Workload) -> Component:
     containers = workload.spec.template.spec.containers
     # The sidecars of CSI have other names.
     own = [container for container in containers if container.name == name]
-    image = (own or [*containers, _Container()])[0].image
+    image = (own or [*containers, pods.Container()])[0].image
     is_set = kind == resources.DAEMON_SETS.kind
     ready = status.number_ready if is_set else status.ready_replicas
     desired = status.desired_number_scheduled if is_set else workload.spec.replicas

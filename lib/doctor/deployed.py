@@ -12,50 +12,15 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from lib.doctor import pods
 from lib.kube import client, errors, listing, objects, resources
 from lib.process import config, decoding
 
 FLAG, SECRET_FLAG = "--cloud-config", "--cloud-config-secret"  # a flag
 
 
-class _KeyToPath(msgspec.Struct, frozen=True):
-    key: str = ""
-    path: str = ""
-
-
-class _SecretVolume(msgspec.Struct, frozen=True, rename="camel"):
-    secret_name: str = ""
-    items: tuple[_KeyToPath, ...] = ()
-
-
-class _Volume(msgspec.Struct, frozen=True):
-    name: str = ""
-    secret: _SecretVolume | None = None
-
-
-class _VolumeMount(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    mount_path: str = ""
-    sub_path: str = ""
-
-
-class _Container(msgspec.Struct, frozen=True, rename="camel"):
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    volume_mounts: tuple[_VolumeMount, ...] = ()
-
-
-class _PodSpec(msgspec.Struct, frozen=True):
-    containers: tuple[_Container, ...] = ()
-    volumes: tuple[_Volume, ...] = ()
-
-
-class _PodTemplate(msgspec.Struct, frozen=True):
-    spec: _PodSpec = _PodSpec()
-
-
 class _DeploymentSpec(msgspec.Struct, frozen=True):
-    template: _PodTemplate = _PodTemplate()
+    template: pods.PodTemplate = pods.PodTemplate()
 
 
 class _Deployment(msgspec.Struct, frozen=True):
@@ -241,7 +206,7 @@ def _flag_values(words: Sequence[str]) -> list[str]:
 
 
 def _of_file(
-    deployment: _Deployment, container: _Container, file: pathlib.PurePosixPath
+    deployment: _Deployment, container: pods.Container, file: pathlib.PurePosixPath
 ) -> SecretKey | None:
     """Return the key that a path in a container is; None: no file of a Secret."""
     volumes = {volume.name: volume for volume in deployment.spec.template.spec.volumes}
