@@ -1,6 +1,5 @@
 """`mooring doctor --bundle FILE`: one archive for a report of a fault."""
 
-import os
 import pathlib
 from typing import TYPE_CHECKING
 
@@ -58,7 +57,7 @@ def write(
         "configuration.txt": configuration,
         "events.json": events,
         "doctor.json": lambda: findings.document(results),
-        "plan-nodes.json": lambda: _nodes(target),
+        "plan-nodes.json": lambda: plan.document(plan.read(target)),
         "plan-services.json": lambda: _services(target),
     }
     contents = {name: bundle.part(read) for name, read in parts.items()}
@@ -80,17 +79,6 @@ def _versions(target: reach.Target, timeout_s: float) -> object:
         "components": [version.own(), *map(version.entry, entries)],
         "api_server": server,
     }
-
-
-def _nodes(target: reach.Target) -> object:
-    from lib.ccm import previews
-    from lib.nodes import deletion_budget, model
-
-    limit = deletion_budget.Limit(plan.DELETE_COUNT, plan.DELETE_PERCENT)
-    deletes = not os.environ.get("SKIP_NODE_DELETION")
-    settings = model.NodeSettings(deletes=deletes, limit=limit)
-    instances = target.configured().instances()
-    return plan.document(previews.nodes(target.api(), instances, settings))
 
 
 def _services(target: reach.Target) -> object:

@@ -87,18 +87,8 @@ def nodes(
     Nodes is unknown.
     """
     with edge.plainly():
-        from lib.ccm import previews
-        from lib.nodes import deletion_budget, model
-
         reach.quiet()
-        limit = deletion_budget.Limit(
-            count=node_delete_max_count, percent=node_delete_max_percent
-        )
-        settings = model.NodeSettings(
-            deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
-        )
-        instances = target.configured().instances()
-        preview = previews.nodes(target.api(), instances, settings)
+        preview = read(target, node_delete_max_count, node_delete_max_percent)
         _show(preview, target.output)
     code = reach.exit_code(
         is_failed=bool(preview.unread),
@@ -106,6 +96,25 @@ def nodes(
         is_detailed=is_detailed,
     )
     sys.exit(code)
+
+
+def read(
+    target: reach.Target, count: int = DELETE_COUNT, percent: int = DELETE_PERCENT
+) -> "previews.NodesPreview":
+    """Return what would be done to Nodes. count, percent: limits of deletions.
+
+    Raises:
+        KubeError, CloudError, ConfigError: Nodes or servers cannot be read.
+    """
+    from lib.ccm import previews
+    from lib.nodes import deletion_budget, model
+
+    limit = deletion_budget.Limit(count=count, percent=percent)
+    settings = model.NodeSettings(
+        deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
+    )
+    instances = target.configured().instances()
+    return previews.nodes(target.api(), instances, settings)
 
 
 _COLUMNS = tuple(map(outputs.Column, ("Node", "Action", "Reason")))
