@@ -17,10 +17,12 @@ class KubeError(Exception):
 
     operation: what was tried ("GET /api/v1/nodes"). status: the HTTP status, 0 when
     there was no answer. reason: the Status reason ("Conflict"). retry_after_s: seconds
-    the server asked to wait, None when it did not say.
+    the server asked to wait, None when it did not say. about: plural and name of the
+    object that the server names ("nodes/n1"); empty when it names none, as when it does
+    not serve the kind.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 # facts of one failure, by keyword
         self,
         message: str,
         *,
@@ -28,6 +30,7 @@ class KubeError(Exception):
         status: int = 0,
         reason: str = "",
         retry_after_s: float | None = None,
+        about: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -35,6 +38,7 @@ class KubeError(Exception):
         self.status = status
         self.reason = reason
         self.retry_after_s = retry_after_s
+        self.about = about
 
     def __str__(self) -> str:
         return f"{self.operation}: {self.message}"
@@ -111,12 +115,14 @@ def of_status(
         kind = Unavailable if code >= 500 else KubeError
     if retry_after_s is None and status.details:
         retry_after_s = retry_after.bounded(status.details.retry_after_seconds)
+    details = status.details
     return kind(
         status.message or f"HTTP status {code}",
         operation=operation,
         status=code,
         reason=status.reason,
         retry_after_s=retry_after_s,
+        about=f"{details.kind}/{details.name}" if details and details.name else "",
     )
 
 

@@ -7,6 +7,7 @@ with the files it came from, so that a changed file can be noticed.
 
 import base64
 import dataclasses
+import io
 import os
 import pathlib
 import threading
@@ -70,13 +71,18 @@ class _Loader(typing.Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KubeconfigSource:
-    """What a configuration was asked to be read from."""
+    """What a configuration was asked to be read from.
+
+    text: a kubeconfig itself; name: what errors call it. Empty: read from a file.
+    """
 
     kubeconfig: str | None
     master: str | None
     context: str | None
     env: Mapping[str, str] = dataclasses.field(repr=False)
     service_account: pathlib.Path
+    text: str = dataclasses.field(default="", repr=False)
+    name: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,8 +147,22 @@ def load(
     return _read(KubeconfigSource(kubeconfig, master, context, env, service_account))
 
 
+def load_text(text: str, name: str) -> Configuration:
+    """Read the configuration of one API server from a kubeconfig that is in no file.
+
+    name: what errors call it, such as the name of an environment variable. Relative
+    paths in it are of the working directory.
+
+    Raises:
+        KubeError: it can't be read; the message names the field.
+    """
+    return _read(KubeconfigSource(None, None, None, {}, SERVICE_ACCOUNT, text, name))
+
+
 def _read(source: KubeconfigSource) -> Configuration:
-    if source.kubeconfig:
+    if source.text:
+        loaded = _of_kubeconfig(source, source.name)
+    elif source.kubeconfig:
         loaded = _of_kubeconfig(source, source.kubeconfig)
     elif source.master:
         loaded = Configuration(source, source.master, None, _native())
@@ -216,12 +236,14 @@ def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
     from kubernetes.config import config_exception, kube_config
 
     untyped: typing.Any = kube_config
-    files = [pathlib.Path(p).expanduser() for p in paths.split(os.pathsep) if p]
-    if not any(path.exists() for path in files):
-        raise _bad(f"{paths}: no such file")
+    files = [] if source.text else _paths(paths)
     marks = [(path, _mark(path)) for path in files]
     try:
-        whole = untyped.KubeConfigMerger(paths).config
+        whole = untyped.KubeConfigMerger(
+            io.StringIO(source.text) if source.text else paths
+        ).config
+        if source.text:
+            whole = untyped.ConfigNode(source.name, whole)
         loader = untyped.KubeConfigLoader(
             whole, active_context=source.context, config_base_path=None
         )
@@ -239,6 +261,13 @@ def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         kind = type(error).__name__
         raise _bad(f"{paths}: malformed field ({kind})") from None
+
+
+def _paths(paths: str) -> list[pathlib.Path]:
+    files = [pathlib.Path(p).expanduser() for p in paths.split(os.pathsep) if p]
+    if not any(path.exists() for path in files):
+        raise _bad(f"{paths}: no such file")
+    return files
 
 
 def _sections(

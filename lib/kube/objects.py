@@ -72,9 +72,14 @@ class ConfigMap(msgspec.Struct, frozen=True):
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
-    """What a Status says beyond its message."""
+    """What a Status says beyond its message.
+
+    name, kind: of the object that it is about; kind is the plural.
+    """
 
     retry_after_seconds: int = 0
+    name: str = ""
+    kind: str = ""
 
 
 class Status(msgspec.Struct, frozen=True):

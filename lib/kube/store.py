@@ -104,10 +104,19 @@ class Store(Generic[T]):
         self._heard = False
         self._opened_at: float | None = None
         self._is_refused = False
+        self._failure: errors.KubeError | None = None
         # Held while subscribers are told, so that one which joins hears all, once.
         self._telling = threading.RLock()
         self._subscribers: list[Subscriber[T]] = []
         self.synced = threading.Event()
+
+    @property
+    def failure(self) -> errors.KubeError | None:
+        """Why the store is not up to date now; None: it is, or was never read yet.
+
+        A watch that is silent counts as working until its read timeout.
+        """
+        return self._failure
 
     def get(self, key: str) -> T | None:
         """Return an object, or None."""
@@ -220,7 +229,12 @@ class Store(Generic[T]):
                     self._must_list = True
                 delay_s = self._backoff_s(failures)
                 if isinstance(error, errors.KubeError):
+                    self._failure = error
                     self._report(error, delay_s)
+                elif error is not None:
+                    text = f"unexpected error in watch ({type(error).__name__})"
+                    operation = f"watch {self._resource.plural}"
+                    self._failure = errors.KubeError(text, operation=operation)
                 stop.wait(delay_s)
 
     def _watched_s(self) -> float:
@@ -294,6 +308,7 @@ class Store(Generic[T]):
         )
         with opened as lines, watcher.during(lines):
             self._opened_at, self._is_refused = self._clock(), False
+            self._failure = None
             for line in lines:
                 self._take(line)
                 self._heard = True

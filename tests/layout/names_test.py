@@ -48,6 +48,8 @@ MODULES: Mapping[str, str] = {
     "children": "listeners, pools, monitors and members: read, and explained",
     "client": "the client of an API: OpenStack's, Kubernetes'",
     "cloud": "the implementation of a protocol, in each package of a provider",
+    "config": "how a configuration is reported, and that of a parent cluster",
+    "kinds": "kinds of a flag's value, and of a parent's objects",
     "flag_table": "the flags of each daemon",
     "lists": "the lists that each package of a provider reads",
     "metrics": "the metrics of each daemon, of the runtime and of a process",

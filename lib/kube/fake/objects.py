@@ -83,6 +83,7 @@ class Database:
                 operation=operation,
                 status=404,
                 reason="NotFound",
+                about=f"{kind[1]}/{key[1]}",
             )
         return stored
 

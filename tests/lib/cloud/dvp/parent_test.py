@@ -1,0 +1,196 @@
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.dvp import kinds, ownership, parent
+from lib.kube import errors as kube_errors
+from lib.kube.fake import api, calls
+from tests.harness import waiting
+
+NAMESPACE = "project-a"
+UUID = "uuid-a"
+VMS = kinds.VIRTUAL_MACHINES
+SERVICES = kinds.SERVICES
+
+
+@pytest.fixture()
+def fake() -> api.FakeApi:
+    return api.FakeApi()
+
+
+@pytest.fixture()
+def opened(fake: api.FakeApi) -> Iterator[parent.Parent]:
+    access = parent.Parent(fake, NAMESPACE, UUID)
+    yield access
+    access.close()
+
+
+def vm(name: str, cluster: str = UUID, namespace: str = NAMESPACE) -> dict[str, object]:
+    labels = {ownership.CLUSTER: cluster, ownership.HOSTNAME: name}
+    return {"metadata": {"name": name, "namespace": namespace, "labels": labels}}
+
+
+def counted(fake: api.FakeApi) -> list[tuple[str, str]]:
+    return [(call.verb, call.resource) for call in fake.calls]
+
+
+def test_a_kind_is_listed_and_watched_once(
+    fake: api.FakeApi, opened: parent.Parent
+) -> None:
+    """Only objects of this cluster in its project are there, for one list and watch."""
+    for document in (vm("a"), vm("b", "uuid-b"), vm("c", namespace="other")):
+        fake.put(VMS.resource, document)
+    for _ in range(3):
+        assert list(opened.items(VMS)) == ["project-a/a"]
+    waiting.until("the store", lambda: len(fake.calls) == 2)
+    assert counted(fake) == [("list", "virtualmachines"), ("watch", "virtualmachines")]
+
+
+def test_changes_are_hints(fake: api.FakeApi, opened: parent.Parent) -> None:
+    """A VM that is created, relabelled to another cluster and back is announced."""
+    announced: list[tuple[str, bool]] = []
+    opened.on_change(
+        VMS, lambda key, old, new: announced.append((key, new is not None))
+    )
+    opened.items(VMS)
+    for document in (vm("a"), vm("a", "uuid-b"), vm("a")):
+        fake.put(VMS.resource, document)
+    waiting.until("the store", lambda: len(announced) == 3)
+    assert announced == [("project-a/a", True), ("project-a/a", False)] + announced[:1]
+
+
+def test_a_write_is_read_back(fake: api.FakeApi, opened: parent.Parent) -> None:
+    """Right after a write, whether or not the watch is late, nobody reads the past."""
+    opened.items(SERVICES)
+    body = {"metadata": {"name": "s", "namespace": NAMESPACE}}
+    created = opened.create(SERVICES, body)
+    assert created.metadata.uid
+    assert opened.find(SERVICES, "s") is not None
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    opened.patch(SERVICES, "s", labels)
+    held = opened.find(SERVICES, "s")
+    assert held is not None
+    assert held.metadata.labels == {"a": "b"}
+    opened.delete(SERVICES, "s", held.metadata.uid)
+    assert opened.find(SERVICES, "s") is None
+    with pytest.raises(errors.NotFound):
+        opened.delete(SERVICES, "s")
+
+
+def test_a_wait_ends_with_the_change(fake: api.FakeApi, opened: parent.Parent) -> None:
+    """Who waits for a phase is woken by the watch, without a request."""
+    fake.put(VMS.resource, vm("a"))
+    opened.items(VMS)
+    waiting.until("the store", lambda: len(fake.calls) == 2)
+    running = {**vm("a"), "status": {"phase": "Running"}}
+    threading.Timer(0.2, lambda: fake.put(VMS.resource, running)).start()
+    held = opened.wait(
+        VMS, "a", lambda vm_: vm_ is not None and vm_.status.phase == "Running", 60
+    )
+    assert held is not None
+    assert held.status.phase == "Running"
+    assert opened.wait(VMS, "none", lambda held: held is not None, 0.1) is None
+    assert len(fake.calls) == 2
+
+
+def test_a_store_that_is_not_up_to_date_is_not_read(fake: api.FakeApi) -> None:
+    """What a broken watch showed last is no observation."""
+    refusal = kube_errors.Unavailable("connection refused", operation="GET /x")
+    fake.faults.append(calls.Fault(refusal, "list"))
+    access = parent.Parent(fake, NAMESPACE, UUID)
+    with pytest.raises(errors.Unavailable, match="list virtualmachines: connection"):
+        access.items(VMS)
+    fake.put(VMS.resource, vm("a"))
+    waiting.until("the store", lambda: access.store(VMS).synced.is_set())
+    waiting.until("the store", lambda: access.store(VMS).failure is None)
+    assert list(access.items(VMS)) == ["project-a/a"]
+    access.close()
+
+
+def of(status: int, message: str = "m", about: str = "") -> kube_errors.KubeError:
+    kinds_of = {
+        401: kube_errors.Unauthorized,
+        403: kube_errors.Forbidden,
+        404: kube_errors.NotFound,
+        409: kube_errors.Conflict,
+        410: kube_errors.Gone,
+        422: kube_errors.Invalid,
+    }
+    kind = kinds_of.get(status, kube_errors.Unavailable)
+    return kind(message, operation="GET /x", status=status, about=about)
+
+
+REFUSALS = (
+    (of(404, about="virtualmachines/a"), errors.NotFound),
+    (of(404, "404 page not held"), errors.Unavailable),
+    (of(404, about="namespaces/project-a"), errors.Unavailable),
+    (of(401), errors.Unauthenticated),
+    (of(403), errors.Forbidden),
+    (of(403, "exceeded quota: x, requested: count=1"), errors.QuotaExceeded),
+    (of(403, 'admission webhook "w" denied the request: no'), errors.InvalidRequest),
+    (of(409), errors.Busy),
+    (of(410), errors.Unavailable),
+    (of(422), errors.InvalidRequest),
+    (of(429), errors.Unavailable),
+    (of(500), errors.Unavailable),
+    (of(0), errors.Unavailable),
+)
+
+
+@pytest.mark.parametrize(("refusal", "expected"), REFUSALS)
+def test_each_refusal_has_its_meaning(
+    fake: api.FakeApi,
+    opened: parent.Parent,
+    refusal: kube_errors.KubeError,
+    expected: type[errors.CloudError],
+) -> None:
+    """Of all that has status 404 only the object itself is absent."""
+    fake.faults.append(calls.Fault(refusal, "update"))
+    fake.faults.append(calls.Fault(refusal, "patch"))
+    with pytest.raises(errors.CloudError) as caught:
+        opened.patch(VMS, "a", {})
+    assert type(caught.value) is expected
+    assert caught.value.was_rejected is (400 <= refusal.status < 500)
+
+
+def test_only_an_absent_object_is_absent(
+    fake: api.FakeApi, opened: parent.Parent
+) -> None:
+    """A kind that the parent does not serve is no absence of its objects."""
+    assert opened.get(VMS, "a") is None
+    fake.faults.append(calls.Fault(of(404, "404 page not held"), "get"))
+    with pytest.raises(errors.Unavailable, match="does not serve virtualmachines"):
+        opened.get(VMS, "a")
+
+
+def test_a_parent_that_does_not_answer_is_left_alone(
+    fake: api.FakeApi, opened: parent.Parent
+) -> None:
+    """After five failures in a row a call is refused without a request."""
+    fake.faults.extend(calls.Fault(of(0), "get") for _ in range(5))
+    for _ in range(5):
+        with pytest.raises(errors.Unavailable):
+            opened.get(VMS, "a")
+    before = len(fake.calls)
+    with pytest.raises(errors.Unavailable, match="not called") as caught:
+        opened.get(VMS, "a")
+    assert caught.value.retry_after_s is not None
+    assert len(fake.calls) == before
+
+
+def test_exchanges_are_counted_by_operation_and_outcome() -> None:
+    """The connection's own exchanges are what metrics show, watches included."""
+    counted: list[tuple[str, str]] = []
+    observe = parent.observed(
+        lambda operation, outcome, _: counted.append((operation, outcome))
+    )
+    observe("GET", "virtualmachines", 200, 0.1)
+    observe("PATCH", "services", 409, 0.1)
+    observe("POST", "", 0, 0.1)
+    assert counted == [
+        ("read virtualmachines", "ok"),
+        ("patch services", "OperationInProgress"),
+        ("create parent", "CloudUnavailable"),
+    ]
