@@ -21,8 +21,9 @@ LATE_S = 120.0
 """When to check for what a request of unknown outcome created later than expected."""
 
 Annotations = tuple[tuple[str, str | None], ...]
-Desire = Callable[[Service, tuple[Node, ...]], Target | None]
-"""Takes a Service and the Nodes that may receive traffic; None: it can't be served."""
+Desire = Callable[[Service, tuple[Node, ...], frozenset[str] | None], Target | None]
+"""Takes a Service, the Nodes that may receive traffic, and the names of those with
+ready endpoints; None: it can't be served."""
 Ended = Callable[[Operation, float, bool], None]
 """Called with the operation on a Service, its duration in seconds and its success."""
 
@@ -136,7 +137,9 @@ class ServiceActor:
         """Return what the Service asks for, with our own writes on it."""
         if snapshot.left is None:
             return snapshot.target
-        return self._dependencies.desire(snapshot.left, snapshot.nodes)
+        return self._dependencies.desire(
+            snapshot.left, snapshot.nodes, snapshot.serving
+        )
 
     def _end(self, snapshot: Snapshot, *, has_worked: bool) -> None:
         if self._dependencies.ended is not None:

@@ -78,9 +78,14 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         )
         self._actor = act.ServiceActor(dependencies, self._memory)
 
-    def _desire(self, service: Service, nodes: tuple[Node, ...]) -> Target | None:
+    def _desire(
+        self,
+        service: Service,
+        nodes: tuple[Node, ...],
+        serving: frozenset[str] | None,
+    ) -> Target | None:
         cluster, balancers = self._sources.cluster(), self._load_balancers()
-        target, _ = translate.target(service, nodes, cluster, balancers)
+        target, _ = translate.target(service, nodes, cluster, balancers, serving)
         return target
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:

@@ -71,6 +71,15 @@ class ServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
     health_check_node_port: int = 0
     session_affinity: str = ""
     ip_families: tuple[str, ...] = ()
+    external_ips: tuple[str, ...] = msgspec.field(default=(), name="externalIPs")
+
+    @property
+    def is_local(self) -> bool:
+        """True when Nodes without a ready endpoint drop its traffic.
+
+        Source: Kubernetes core/v1 ServiceExternalTrafficPolicy.
+        """
+        return self.external_traffic_policy == "Local"
 
 
 class ServiceIngress(msgspec.Struct, frozen=True, rename="camel"):
@@ -148,7 +157,8 @@ class Snapshot:
     are invalid; see problems. observed: None when it need not be read.
     resumed: the open plan that goes on, with its gate. is_in_progress: this process has
     begun to change its load balancer and has not ended yet. nodes: those that may
-    receive traffic. backoff_s: seconds that must pass before what failed is created
+    receive traffic. serving: names of those with ready endpoints, where they matter.
+    backoff_s: seconds that must pass before what failed is created
     again. reported: the problems that were reported last. error: why this Service, and
     no other, could not be read. written: what the API server answered to the last
     write of this reconciliation. left: the Service as observed, with nothing but our
@@ -164,6 +174,7 @@ class Snapshot:
     resumed: plans.Resumed[load_balancers.Target] | None = None
     is_in_progress: bool = False
     nodes: tuple[load_balancers.Node, ...] = ()
+    serving: frozenset[str] | None = None
     backoff_s: float = 0.0
     reported: plans.TellProblems | None = None
     error: Exception | None = None

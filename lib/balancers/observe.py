@@ -33,13 +33,16 @@ class Sources:
     """Where the flow reads from.
 
     nodes: gives those that may receive traffic now. cluster: asked once the API server
-    answers.
+    answers. serving: gives the names of the Nodes with ready endpoints of a Service, by
+    its key; None: not watched. is_disabled: while true, no Service is reconciled.
     """
 
     services: store.Store[Service]
     api: client.Api
     nodes: Callable[[], tuple[Node, ...]]
     cluster: Callable[[], Cluster]
+    serving: Callable[[str], frozenset[str] | None] = lambda key: None
+    is_disabled: Callable[[], bool] = lambda: False
 
 
 class ServiceObserver:
@@ -66,6 +69,8 @@ class ServiceObserver:
 
         Those that `needs_read` names have nothing of the cloud in them yet.
         """
+        if self._sources.is_disabled():
+            return {}
         nodes = self._sources.nodes()
         snapshots: dict[str, Snapshot] = {}
         for key, topics in claims:
@@ -99,14 +104,20 @@ class ServiceObserver:
         if snapshot.held:
             return snapshot
         uid = snapshot.service.metadata.uid
+        serving = self._sources.serving(snapshot.service.key)
         target, problems = translate.target(
-            snapshot.service, nodes, self._sources.cluster(), self._load_balancers()
+            snapshot.service,
+            nodes,
+            self._sources.cluster(),
+            self._load_balancers(),
+            serving,
         )
         return dataclasses.replace(
             snapshot,
             target=target,
             problems=problems,
             nodes=nodes,
+            serving=serving,
             is_in_progress=self._memory.is_in_progress(uid),
             backoff_s=self._memory.backoff_s(
                 uid, is_desired=snapshot.service.is_desired

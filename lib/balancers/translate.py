@@ -22,9 +22,13 @@ def target(
     nodes: tuple[Node, ...],
     cluster: Cluster,
     load_balancers: LoadBalancers,
+    serving: frozenset[str] | None = None,
 ) -> tuple[Target | None, tuple[Problem, ...]]:
-    """Return what a Service asks of the cloud, or why that can't be served."""
-    asked = of(service, nodes, cluster)
+    """Return what a Service asks of the cloud, or why that can't be served.
+
+    serving: names of the Nodes with ready endpoints; None: not known.
+    """
+    asked = of(service, nodes, cluster, serving)
     ref = load_balancers.refer(asked)
     if not service.is_desired:
         return Target(ref, None), ()
@@ -34,10 +38,15 @@ def target(
     return Target(ref, parsed), ()
 
 
-def of(service: Service, nodes: tuple[Node, ...], cluster: Cluster) -> Facts:
+def of(
+    service: Service,
+    nodes: tuple[Node, ...],
+    cluster: Cluster,
+    serving: frozenset[str] | None = None,
+) -> Facts:
     """Return what a Service and the Nodes that may receive traffic ask for."""
     spec = service.spec
-    is_local = spec.external_traffic_policy == "Local"
+    is_local = spec.is_local
     families = tuple(IpFamily(family) for family in spec.ip_families)
     return Facts(
         cluster=cluster,
@@ -54,7 +63,9 @@ def of(service: Service, nodes: tuple[Node, ...], cluster: Cluster) -> Facts:
         load_balancer_class=spec.load_balancer_class or "",
         source_ranges=spec.load_balancer_source_ranges,
         ip_families=families or (IpFamily.IPV4,),
+        external_ips=spec.external_ips,
         ingress=ingress(service),
+        serving_nodes=serving if is_local else None,
     )
 
 

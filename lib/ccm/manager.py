@@ -48,6 +48,8 @@ class ManagerProgram:
 
     provider: name of the cloud, for metrics. connect: opens the cloud; again when
     its files have changed. reference: names of its metrics, shown besides ours.
+    disables_load_balancers: "namespace/name" of a ConfigMap that disables them as long
+    as it exists; empty: there is none.
     """
 
     name: str
@@ -55,6 +57,7 @@ class ManagerProgram:
     provider: str
     connect: Callable[[counting.CloudMetrics], reopening.Opened]
     reference: counting.Reference | None = None
+    disables_load_balancers: str = ""
 
 
 def run(
@@ -256,6 +259,7 @@ class Manager:
             shared,
             self._options,
             f"cloud-provider-{self._program.provider}",
+            self._program.disables_load_balancers,
         )
 
     def _routes(

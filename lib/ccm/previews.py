@@ -10,7 +10,7 @@ from collections.abc import Callable
 from lib.balancers import model as balancers_model
 from lib.balancers import observe as balancers_observe
 from lib.balancers import preview as balancers_preview
-from lib.balancers import receivers
+from lib.balancers import receivers, serving_nodes
 from lib.balancers.model import Topic
 from lib.ccm import cluster_id, read_only
 from lib.cloud import explained, load_balancers, protocol
@@ -124,8 +124,13 @@ def services(
     _check_names(request, asked)
     keys = [service.key for service in asked if service.concerns_us]
     receiving = _receiving(reading)
+    serving = _serving(reading) if balancers.uses_endpoints else None
     sources = balancers_observe.Sources(
-        kept, reading, lambda: receiving, lambda: cluster
+        kept,
+        reading,
+        lambda: receiving,
+        lambda: cluster,
+        lambda key: None if serving is None else serving.of(key),
     )
     memory = balancers_model.Memory(clock)
     observer = balancers_observe.ServiceObserver(
@@ -151,6 +156,19 @@ def _receiving(api: client.Api) -> tuple[load_balancers.Node, ...]:
     nodes.relist()
     receiving = (receivers.of(node) for _, node in sorted(nodes.items().items()))
     return tuple(node for node in receiving if node is not None)
+
+
+def _serving(api: client.Api) -> serving_nodes.ServingNodes:
+    serving = serving_nodes.ServingNodes(lambda key: None)
+    slices = store.Store(
+        api,
+        resources.ENDPOINT_SLICES,
+        serving_nodes.EndpointSlice,
+        label_selector=serving_nodes.SELECTOR,
+    )
+    slices.subscribe(serving.follow)
+    slices.relist()
+    return serving
 
 
 def _is_asked(service: balancers_model.Service, request: ServicesRequest) -> bool:

@@ -1,11 +1,11 @@
 """The balancers flow with its queue, its watches and its drift detection."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from lib.balancers import flow, model, observe, receivers
+from lib.balancers import flow, model, observe, receivers, serving_nodes
 from lib.balancers.model import Topic
-from lib.ccm import cluster_id, metrics, options
+from lib.ccm import cluster_id, disabling, metrics, options
 from lib.ccm.parts import Parts
 from lib.cloud import load_balancers
 from lib.kube import resources, store
@@ -36,8 +36,13 @@ class ServiceControllers:
         parts: Parts,
         manager_options: options.ManagerOptions,
         provider_source: str,
+        disabled_by: str = "",
     ) -> None:
-        """provider_source: component of the Events of the provider."""
+        """provider_source: component of the Events of the provider.
+
+        disabled_by: "namespace/name" of a ConfigMap: as long as it exists, no load
+        balancer is created, changed or deleted. Empty: there is none.
+        """
         self._parts = parts
         self._options = manager_options
         self._log = logs.get(__name__)
@@ -47,6 +52,20 @@ class ServiceControllers:
         self._queue = queue.Queue(queue.Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S))
         self._heartbeat = probes.Heartbeat(record=self._turned)
         self.services = store.Store(parts.reading, resources.SERVICES, model.Service)
+        self._slices = self._serving = None
+        if balancers().uses_endpoints:
+            self._serving = serving_nodes.ServingNodes(self._endpoints_changed)
+            self._slices = store.Store(
+                parts.reading,
+                resources.ENDPOINT_SLICES,
+                serving_nodes.EndpointSlice,
+                label_selector=serving_nodes.SELECTOR,
+            )
+        self._disabling = None
+        if disabled_by:
+            self._disabling = disabling.DisablingConfigMap(
+                parts.reading, disabled_by, self.look_again
+            )
         balancer_metrics = metrics.BalancerMetrics(parts.registry, parts.reference)
         names = {
             model.Source.SERVICE: str(model.Source.SERVICE),
@@ -54,7 +73,12 @@ class ServiceControllers:
         }
         self._flow = flow.BalancersFlow(
             sources=observe.Sources(
-                self.services, parts.reading, self._receivers.all, self._known_cluster
+                self.services,
+                parts.reading,
+                self._receivers.all,
+                self._known_cluster,
+                self._serving_nodes,
+                lambda: self._disabling is not None and self._disabling.exists,
             ),
             load_balancers=balancers,
             writing=parts.writing,
@@ -89,11 +113,35 @@ class ServiceControllers:
         self._parts.nodes.subscribe(self._receivers.follow)
         flow.watch(self.services, self._flow, self._queue.add)
         loop.start("watch services", self.services.run)
+        if self._slices is not None and self._serving is not None:
+            self._slices.subscribe(self._serving.follow)
+            loop.start("watch endpoints", self._slices.run)
+        if self._disabling is not None:
+            loop.start("watch disabling ConfigMap", self._disabling.store.run)
+
+    def _needed(self) -> Mapping[str, threading.Event]:
+        """Return what is set once each kind is listed, by its name."""
+        needed = {"Services": self.services.synced}
+        if self._slices is not None:
+            needed["EndpointSlices"] = self._slices.synced
+        if self._disabling is not None:
+            needed["ConfigMaps"] = self._disabling.store.synced
+        return needed
 
     def _not_ready(self) -> str | None:
-        if not self.services.synced.is_set():
-            return "the Services are not listed yet"
+        for kind, listed in self._needed().items():
+            if not listed.is_set():
+                return f"the {kind} are not listed yet"
         return None
+
+    def _serving_nodes(self, key: str) -> frozenset[str] | None:
+        return None if self._serving is None else self._serving.of(key)
+
+    def _endpoints_changed(self, key: str) -> None:
+        """Enqueue a Service of which other Nodes have ready endpoints now."""
+        service = self.services.get(key)
+        if service is not None and service.concerns_us and service.spec.is_local:
+            self._queue.add(key, Topic.NODES)
 
     def look_again(self) -> None:
         """See the protocol."""
@@ -124,7 +172,7 @@ class ServiceControllers:
 
         Without all Nodes a load balancer would lose healthy members.
         """
-        needed = (self.services.synced, self._parts.nodes.synced)
+        needed = (*self._needed().values(), self._parts.nodes.synced)
         self._cluster = cluster_id.wait(
             self._identified, needed, self._heartbeat.beat, stop
         )

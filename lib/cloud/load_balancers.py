@@ -92,7 +92,9 @@ class Facts:
 
     annotations: all of the Service's. is_local: externalTrafficPolicy is Local.
     has_affinity: sessionAffinity is ClientIP. load_balancer_ip, source_ranges,
-    ip_families: of spec, in its order. ingress: as the status has it now.
+    ip_families, external_ips: of spec, in its order. ingress: as the status has it now.
+    serving_nodes: with is_local, names of the Nodes on which an endpoint of the Service
+    is ready; None: not known, see `LoadBalancers.uses_endpoints`.
     """
 
     cluster: Cluster
@@ -109,7 +111,9 @@ class Facts:
     load_balancer_class: str = ""
     source_ranges: tuple[str, ...] = ()
     ip_families: tuple[IpFamily, ...] = (IpFamily.IPV4,)
+    external_ips: tuple[str, ...] = ()
     ingress: tuple[Ingress, ...] = ()
+    serving_nodes: frozenset[str] | None = None
 
 
 class Reason(steps.ProblemReason):
@@ -312,6 +316,14 @@ class LoadBalancers(Protocol):
     @property
     def reasons(self) -> Collection[steps.ProblemReason]:
         """The provider's own reasons, beside `Reason` and `steps.CommonReason`."""
+        ...
+
+    @property
+    def uses_endpoints(self) -> bool:
+        """Whether facts are to contain `serving_nodes`: EndpointSlices are watched.
+
+        False for a cloud that finds out by health checks which Nodes serve a Service.
+        """
         ...
 
     def refer(self, facts: Facts) -> Ref:

@@ -87,6 +87,9 @@ EVENTS = Resource("", "v1", "events", "Event", True)
 SECRETS = Resource("", "v1", "secrets", "Secret", True)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", True)
 SERVICES = Resource("", "v1", "services", "Service", True)
+ENDPOINT_SLICES = Resource(
+    "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True
+)
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", True)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)

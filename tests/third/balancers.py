@@ -61,6 +61,7 @@ class MeadowLoadBalancers:
     """
 
     reasons: tuple[ProblemReason, ...] = ()
+    uses_endpoints = False
 
     def __init__(self, relays: dict[str, Relay], lock: threading.RLock) -> None:
         self._relays = relays

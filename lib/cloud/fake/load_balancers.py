@@ -86,6 +86,7 @@ class FakeLoadBalancers:
     clock: monotonic seconds. load_balancers: by ID; tests change it. faults: errors for
     the next calls, None for one that succeeds; lost: the same, after the call was
     carried out. before_call, after_call: may raise, as if the process crashed there.
+    uses_endpoints: only Nodes with ready endpoints become members, where they matter.
     """
 
     clock: Callable[[], float]
@@ -96,6 +97,7 @@ class FakeLoadBalancers:
     before_call: Callable[[str], None] = lambda operation: None
     after_call: Callable[[str], None] = lambda operation: None
     fails_to_start: int = 0
+    uses_endpoints: bool = False
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,9 +122,12 @@ class FakeLoadBalancers:
             text = str(config.FieldProblem(field, algorithm, allowed))
             return Problems((Problem(Reason.INVALID_ANNOTATION, text, True),))
         no_nodes = Problem(Reason.NO_NODES, "no Node may receive traffic")
+        members = frozenset(node.name for node in facts.nodes)
+        if facts.serving_nodes is not None:
+            members &= facts.serving_nodes
         request = Request(
             frozenset((p.protocol.value, p.port, p.node_port) for p in facts.ports),
-            frozenset(node.name for node in facts.nodes),
+            members,
             algorithm,
         )
         return Spec(request, () if facts.nodes else (no_nodes,))

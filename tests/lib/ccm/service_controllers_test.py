@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import structlog
 
+from lib.balancers import serving_nodes
 from lib.balancers.model import FINALIZER
 from lib.ccm import options, parts, service_controllers
 from lib.cloud import errors as cloud_errors
@@ -59,7 +60,9 @@ class Running:
         make_parts: MakeParts,
         *arguments: str,
         unsettled_s: Callable[[float], float] = lambda settle_s: 0.0,
+        disabled_by: str = "",
     ) -> None:
+        self._disabled_by = disabled_by
         self._make_parts = make_parts
         words = ["--cloud-provider=openstack", "--lb-drift-period=1h", *arguments]
         self.options = options.read(flags.parse(options.FLAGS, words), "openstack")
@@ -82,7 +85,7 @@ class Running:
         self.registry = shared.registry
         self.nodes = shared.nodes
         self.services = service_controllers.ServiceControllers(
-            lambda: self.cloud, shared, self.options, SOURCE
+            lambda: self.cloud, shared, self.options, SOURCE, self._disabled_by
         )
         self.services.watch(self._loops)
         self._loops.start("watch nodes", shared.nodes.run)
@@ -139,9 +142,13 @@ def make(make_parts: MakeParts) -> Iterator[Begin]:
     with contextlib.ExitStack() as stack:
 
         def begin(
-            *words: str, unsettled_s: Callable[[float], float] = lambda settle_s: 0.0
+            *words: str,
+            unsettled_s: Callable[[float], float] = lambda settle_s: 0.0,
+            disabled_by: str = "",
         ) -> Running:
-            running = Running(make_parts, *words, unsettled_s=unsettled_s)
+            running = Running(
+                make_parts, *words, unsettled_s=unsettled_s, disabled_by=disabled_by
+            )
             stack.callback(running.end)
             return running
 
@@ -326,3 +333,87 @@ def test_the_cloud_is_asked_only_for_what_counts(make: Begin) -> None:
     until(lambda: running.nodes.items()["node-1"].metadata.resource_version != version)
     running.settle()
     assert (len(running.cloud.calls), running.passes()) == (before, passes)
+
+
+def endpoint_slice(node: str, *, ready: bool) -> Json:
+    return {
+        "metadata": {
+            "name": "web-1",
+            "namespace": "default",
+            "labels": {serving_nodes.SERVICE_LABEL: "web"},
+        },
+        "addressType": "IPv4",
+        "endpoints": [
+            {
+                "addresses": ["10.244.0.1"],
+                "nodeName": node,
+                "conditions": {"ready": ready},
+            }
+        ],
+    }
+
+
+def test_endpoints_are_watched_for_a_cloud_that_uses_them(make: Begin) -> None:
+    """With the traffic policy Local only Nodes with a ready endpoint are members."""
+    running = make()
+    running.cloud.uses_endpoints = True
+    local = {**SERVICE["spec"], "externalTrafficPolicy": "Local"}
+    running.api.put(resources.SERVICES, {**SERVICE, "spec": local})
+    second = {**NODE, "metadata": {"name": "node-2"}}
+    running.api.put(resources.NODES, second)
+    running.api.put(resources.ENDPOINT_SLICES, endpoint_slice("node-1", ready=True))
+    running.begin()
+    until(lambda: running.is_served)
+
+    def members() -> set[str]:
+        (balancer,) = running.cloud.load_balancers.values()
+        return set(balancer.request.members)
+
+    until(lambda: members() == {"node-1"})
+    running.api.put(resources.ENDPOINT_SLICES, endpoint_slice("node-2", ready=True))
+    until(lambda: members() == {"node-2"})
+    running.api.put(resources.ENDPOINT_SLICES, endpoint_slice("node-2", ready=False))
+    until(lambda: members() == set())
+
+
+def test_endpoints_are_not_read_for_a_cloud_that_does_not_use_them(
+    make: Begin,
+) -> None:
+    running = make()
+    local = {**SERVICE["spec"], "externalTrafficPolicy": "Local"}
+    running.api.put(resources.SERVICES, {**SERVICE, "spec": local})
+    running.begin()
+    until(lambda: running.is_served)
+    kinds = {call.resource for call in running.api.calls}
+    assert "services" in kinds
+    assert not kinds & {"endpointslices", "configmaps"}
+    assert "node-1" in running.members()[0]
+
+
+def test_a_config_map_disables_load_balancers_as_long_as_it_exists(
+    make: Begin,
+) -> None:
+    """Nothing is created, changed or deleted; afterwards everything is made up for."""
+    running = make(disabled_by="provider/disable")
+    switch: Json = {"metadata": {"name": "disable", "namespace": "provider"}}
+    running.begin()
+    until(lambda: running.is_served)
+    running.settle()
+    running.api.put(resources.CONFIG_MAPS, switch)
+    with structlog.testing.capture_logs() as entries:
+        until(lambda: any("disabled" in entry["event"] for entry in entries))
+    calls_before = len(running.cloud.calls)
+    running.api.remove(resources.SERVICES, "web", "default")
+    running.api.put(
+        resources.SERVICES,
+        {**SERVICE, "metadata": {"name": "late", "namespace": "default"}},
+    )
+    until(lambda: running.services.services.get("default/late") is not None)
+    time.sleep(1.5)
+    assert len(running.cloud.calls) == calls_before
+    assert len(running.api.all(resources.SERVICES)) == 2
+    running.api.remove(resources.CONFIG_MAPS, "disable", "provider")
+    until(lambda: len(running.api.all(resources.SERVICES)) == 1)
+    until(lambda: running.is_served)
+    assert running.service()["metadata"]["name"] == "late"
+    assert len(running.cloud.load_balancers) == 1

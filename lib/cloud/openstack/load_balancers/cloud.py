@@ -51,6 +51,8 @@ class _Id(msgspec.Struct, frozen=True):
 class OctaviaLoadBalancers:
     """Implements `lib.cloud.load_balancers.LoadBalancers`."""
 
+    uses_endpoints = False
+
     def __init__(
         self,
         api: client.Client,
