@@ -5,13 +5,17 @@ of each VIP (port, addresses, security group) are real.
 An instance with its ports would make each load balancer ten times as slow.
 """
 
+import functools
 import uuid
 from typing import ClassVar
 
 from octavia.common import constants, data_models
 from octavia.compute import compute_base
-from octavia.db import api as database
-from octavia.db import repositories
+from octavia.controller.worker.v2.tasks import (
+    amphora_driver_tasks,
+    cert_task,
+    network_tasks,
+)
 from octavia.network import data_models as network_models
 from octavia.network.drivers.neutron import allowed_address_pairs
 
@@ -103,40 +107,6 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
     def update_aap_port_sg(self, load_balancer, amphora, vip):
         """The VIP's port has its groups already."""
 
-    def get_plugged_networks(self, compute_id):
-        """Report that it is wherever its load balancer needs it to be."""
-        session = database.get_session()
-        with session.begin():
-            amphora = repositories.AmphoraRepository().get(
-                session, compute_id=compute_id
-            )
-            balancer = amphora.load_balancer if amphora else None
-        if balancer is None:
-            return []
-        subnets = {balancer.vip.subnet_id: balancer.vip.network_id}
-        for pool in balancer.pools:
-            for member in pool.members:
-                if member.subnet_id and member.subnet_id not in subnets:
-                    network_id = self.get_subnet(member.subnet_id).network_id
-                    subnets[member.subnet_id] = network_id
-        return [
-            self._interface(balancer, compute_id, network_id, subnets)
-            for network_id in set(subnets.values())
-        ]
-
-    def _interface(self, balancer, compute_id, network_id, subnets):
-        fixed = [
-            network_models.FixedIP(subnet_id=subnet_id)
-            for subnet_id, where in subnets.items()
-            if where == network_id
-        ]
-        return network_models.Interface(
-            compute_id=compute_id,
-            network_id=network_id,
-            port_id=balancer.vip.port_id,
-            fixed_ips=fixed,
-        )
-
     def unplug_network(self, compute_id, network_id):
         """Nothing is plugged."""
 
@@ -157,20 +127,36 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
         """Nothing is plugged."""
         return self.get_port(port_id)
 
-    def get_network_configs(self, loadbalancer, amphora=None):
-        """Describe the VIP's port in the place of each amphora's."""
-        subnet = self.get_subnet(loadbalancer.vip.subnet_id)
-        port = self.get_port(loadbalancer.vip.port_id)
-        return {
-            of_vip.id: network_models.AmphoraNetworkConfig(
-                amphora=of_vip,
-                vip_subnet=subnet,
-                vip_port=port,
-                vrrp_subnet=subnet,
-                vrrp_port=port,
-                ha_subnet=subnet,
-                ha_port=port,
-                additional_vip_data=[],
-            )
-            for of_vip in ([amphora] if amphora else loadbalancer.amphorae)
-        }
+
+INSTANCE_TASKS = (
+    (network_tasks.CalculateDelta, dict),
+    (network_tasks.HandleNetworkDeltas, dict),
+    (network_tasks.GetAmphoraNetworkConfigs, dict),
+    (network_tasks.GetAmphoraeNetworkConfigs, dict),
+    (amphora_driver_tasks.AmphoraPostVIPPlug, lambda: None),
+    (amphora_driver_tasks.AmphoraePostNetworkPlug, lambda: None),
+    (amphora_driver_tasks.AmphoraFinalize, lambda: None),
+    (amphora_driver_tasks.ListenersUpdate, lambda: None),
+)
+"""Tasks about instances and the networks plugged into them, and what each returns.
+
+Each would read the whole tree of its load balancer, and then do nothing.
+"""
+
+
+def skip_instance_tasks():
+    """Replace the tasks of instances, a third of the work for a load balancer."""
+    for task, result in INSTANCE_TASKS:
+        task.execute = _returning(task.execute, result)
+    task = cert_task.GenerateServerPEMTask
+    certificate = functools.lru_cache(maxsize=1)(task().execute)
+    task.execute = _returning(task.execute, lambda: certificate("lab"))
+
+
+def _returning(execute, result):
+    # Taskflow reads the names of the arguments from the original.
+    @functools.wraps(execute)
+    def returning(self, *args, **kwargs):
+        return result()
+
+    return returning

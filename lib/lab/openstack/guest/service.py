@@ -221,9 +221,11 @@ def octavia(chosen: argparse.Namespace):
     """Make octavia's API, with its worker."""
     sys.argv = ["octavia-api", "--config-file", str(chosen.etc / "octavia.conf")]
     application = application_of("octavia.wsgi.api")
+    import lab_amphora
     from octavia.controller.queue.v2 import consumer
     from oslo_config import cfg
 
+    lab_amphora.skip_instance_tasks()
     # Cotyledon would supply a process of its own; the body needs none of it.
     worker = consumer.ConsumerService.__new__(consumer.ConsumerService)
     worker.conf = cfg.CONF
