@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from lib.cloud.openstack.config import reader, settings
 from lib.cloud.openstack.instance_metadata import config_drive, server_identity, service
-from lib.cloud.openstack.instances import translate
+from lib.cloud.support import label_values
 from lib.csi import node, node_driver, node_flags
 from lib.kernel.model import Link
 from lib.kernel.protocol import Kernel
@@ -106,7 +106,7 @@ class Server:
         if needs_zone and not server.is_complete:
             text = "zone of the node: neither config drive nor metadata service has it"
             raise node.IdentityUnknown(text)
-        return node_driver.NodePlace(server.id, translate.label_value(server.zone))
+        return node_driver.NodePlace(server.id, label_values.label_value(server.zone))
 
     def hints(self, disk_serial: str) -> Sequence[Link]:
         """Return links of by-path to the disk that the metadata lists for a serial.

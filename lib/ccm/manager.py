@@ -240,7 +240,11 @@ class Manager:
         instances = cloud.part(lambda now: now.instances)
         if instances is not None and has_nodes:
             yield node_controllers.NodeControllers(
-                instances, shared, self._options, settings
+                instances,
+                shared,
+                self._options,
+                settings,
+                cloud.part(lambda now: now.instance_changes),
             )
         if options.SERVICE in self._options.controllers:
             yield from self._services(cloud, shared)

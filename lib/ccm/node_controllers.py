@@ -31,7 +31,9 @@ class NodeControllers:
         parts: Parts,
         manager_options: options.ManagerOptions,
         settings: model.NodeSettings,
+        changes: Callable[[], protocol.Changes[InstanceRef]] | None = None,
     ) -> None:
+        """changes: reports of the cloud; None: it has none, and its VMs are polled."""
         self._options = manager_options
         self._settings = settings
         self.nodes = parts.nodes
@@ -67,6 +69,8 @@ class NodeControllers:
         self._probes = parts.probes
         self._recorder = recorders[model.Source.NODE]
         self._instances = instances
+        self._changes = changes
+        self._followed: protocol.Changes[InstanceRef] | None = None
         self._log = logs.get(__name__)
 
     @property
@@ -79,9 +83,18 @@ class NodeControllers:
         """See the protocol."""
         del loop  # the Nodes are watched for all
         flow.watch(self.nodes, self._flow, self._queue.add)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Hear of changed instances, also after the cloud was opened again."""
+        changes = self._changes() if self._changes is not None else None
+        if changes is not None and changes is not self._followed:
+            self._followed = changes
+            changes.subscribe(flow.hints(self.nodes, self._queue.add))
 
     def look_again(self) -> None:
         """See the protocol; includes Nodes that wait for a retry."""
+        self._follow()
         for name in self.nodes.items():
             for topic in (model.Topic.SYNC, model.Topic.LIVENESS):
                 self._queue.add(name, topic)

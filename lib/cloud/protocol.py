@@ -8,13 +8,15 @@ of a watch that was known to be up to date then.
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from lib.cloud import model
 from lib.cloud.catalog import Catalog
 from lib.cloud.load_balancers import LoadBalancers
 from lib.cloud.routes import Routes
 from lib.cloud.volumes import Volumes
+
+C_co = TypeVar("C_co", covariant=True)
 
 
 class Instances(Protocol):
@@ -53,11 +55,30 @@ class Instances(Protocol):
         ...
 
 
+class Changes(Protocol[C_co]):
+    """What a cloud reports by itself: which of its objects have changed.
+
+    A report is a hint, never an observation: whoever gets it reads. Reports may be
+    missing, or repeated; periodic checks stay.
+    """
+
+    def subscribe(self, fn: Callable[[C_co], None]) -> None:
+        """Have `fn` called after each change, with whom it concerns.
+
+        Objects that exist already may be reported, too. `fn` is called in threads of
+        the cloud, and must return immediately.
+        """
+        ...
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cloud:
     """One cloud, as a bundle of what it can do; None where it can't.
 
-    name: the provider's name as users write it in --cloud-provider. check_reload:
+    name: the provider's name as users write it in --cloud-provider. instance_changes:
+    reports changes of instances, each with the reference of the Node that may be
+    concerned. load_balancer_changes: reports changes of load balancers, each with the
+    UID of its Service. check_reload:
     raises CloudError unless this cloud, opened from changed files, is the project and
     region in which the objects of this cluster were observed.
     """
@@ -68,4 +89,6 @@ class Cloud:
     routes: Routes | None = None
     volumes: Volumes | None = None
     catalog: Catalog | None = None
+    instance_changes: Changes[model.InstanceRef] | None = None
+    load_balancer_changes: Changes[str] | None = None
     check_reload: Callable[[], None] | None = None

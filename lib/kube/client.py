@@ -204,6 +204,11 @@ class KubeClient(Api):
         self._refused_at = float("-inf")
         self._log = structlog.stdlib.get_logger()
 
+    @property
+    def host(self) -> str:
+        """URL of the API server that is in use."""
+        return self._session.configuration.host
+
     def request(  # noqa: PLR0913 # keyword only, the parts of an HTTP request
         self,
         method: str,

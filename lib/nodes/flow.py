@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from lib.cloud import errors
+from lib.cloud.model import InstanceRef
 from lib.kube import errors as kube_errors
 from lib.kube import nodes as kube_nodes
 from lib.kube import store
@@ -144,6 +145,30 @@ def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
             add(name, topic)
 
     nodes.subscribe(changed)
+
+
+def hints(nodes: store.Store[Node], add: Enqueue) -> Callable[[InstanceRef], None]:
+    """Return what enqueues the Node of an instance that is reported as changed."""
+
+    def changed(ref: InstanceRef) -> None:
+        for name in _named(nodes, ref):
+            for topic in Topic:
+                add(name, topic)
+
+    return changed
+
+
+def _named(nodes: store.Store[Node], ref: InstanceRef) -> tuple[str, ...]:
+    """Return the Nodes that a reference may be of: by name, and by provider ID."""
+    node = nodes.get(ref.node_name)
+    if node is not None and node.spec.provider_id in ("", ref.provider_id):
+        return (node.name,)
+    by_id = (
+        name
+        for name, other in nodes.items().items()
+        if ref.provider_id and other.spec.provider_id == ref.provider_id
+    )
+    return tuple(by_id)
 
 
 def refresh_addresses(nodes: store.Store[Node], add_many: EnqueueMany) -> None:

@@ -60,16 +60,20 @@ class Flag(Generic[T_co]):
 
 
 class Values:
-    """What the flags of a table were set to; read with the flag itself as the key."""
+    """What the flags of a table were set to; read with the flag itself as the key.
+
+    A table may have another flag of that name, as one without effect.
+    """
 
     def __init__(
         self, flags: Sequence[Flag[object]], values: Mapping[str, object]
     ) -> None:
         self._flags = tuple(flags)
+        self._names = frozenset(flag.name for flag in flags)
         self._given = MappingProxyType(dict(values))
 
     def __getitem__(self, flag: Flag[T]) -> T:
-        if flag not in self._flags:
+        if flag.name not in self._names:
             raise KeyError(flag.name)
         return cast(T, self._given.get(flag.name, flag.default))
 

@@ -26,6 +26,7 @@ class Instances(instances_contract.InMemory):
     region = "RegionOne"
     unknown = instances.provider_id("nobody")
     foreign = ("dvp://vm-1", "openstack://Elsewhere/id-1")
+    address_types = instances_contract.ONE_INTERNAL
 
     def __init__(self) -> None:
         self.instances = instances.FakeInstances()

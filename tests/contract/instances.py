@@ -18,12 +18,15 @@ from lib.cloud.model import (
     Unknown,
 )
 
+ONE_INTERNAL = frozenset({AddressType.INTERNAL_IP})
+
 
 class Ground(Protocol):
     """A cloud, and the means to change it; each change has happened when it returns.
 
     region: of its instances; empty where it has none. unknown: a provider ID of this
     cloud that no instance has. foreign: provider IDs of other clouds and regions.
+    address_types: of the addresses that a running instance has.
     """
 
     @property
@@ -37,6 +40,9 @@ class Ground(Protocol):
 
     @property
     def foreign(self) -> tuple[str, ...]: ...
+
+    @property
+    def address_types(self) -> frozenset[AddressType]: ...
 
     def provider_id(self, instance_id: str) -> str: ...
 
@@ -95,7 +101,8 @@ class Contract:
         assert by_name.zone
         assert by_name.region == ground.region
         assert by_name.addresses_known
-        assert {a.type for a in by_name.addresses} == {AddressType.INTERNAL_IP}
+        assert {a.type for a in by_name.addresses} == ground.address_types
+        assert all(a.address for a in by_name.addresses)
         assert read_value(look(ground, "any", by_name.provider_id)) == by_name
 
     def test_a_shut_down_instance_is_stopped(self, ground: Ground) -> None:

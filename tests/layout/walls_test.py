@@ -24,6 +24,15 @@ DENIED = {
         "lib/cloud/fake/volumes.py",
         "lib/cloud/openstack/client.py",
     ),
+    "DVP imports OpenStack": (
+        "lib/cloud/dvp/parent.py",
+        "lib/cloud/openstack/client.py",
+    ),
+    "a flow imports DVP": ("lib/balancers/decide.py", "lib/cloud/dvp/parent.py"),
+    "the manager of all clouds imports DVP": (
+        "lib/ccm/manager.py",
+        "lib/cloud/dvp/parent.py",
+    ),
     "a provider imports a flow": (
         "lib/cloud/openstack/cloud.py",
         "lib/nodes/decide.py",

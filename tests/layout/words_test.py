@@ -14,6 +14,11 @@ WORDS = re.compile(
     r"|flavor|floating|cloud\.conf|tenant|microversion|\[Global\]",
     re.IGNORECASE,
 )
+WORDS_OF_DVP = re.compile(
+    r"\bdvp\b|virtualization\.deckhouse|virtual.?machine|virtual.?disk|vmbda"
+    r"|parent.cluster|with.?healthchecks",
+    re.IGNORECASE,
+)
 OF_OPENSTACK = (
     "lib/cloud/openstack/",
     "lib/discovery/openstack/",
@@ -35,15 +40,22 @@ EXEMPT = {
 }
 
 
-def neutral() -> Iterator[pathlib.Path]:
+OF_DVP = ("lib/cloud/dvp/", "lib/discovery/dvp/", "lib/lab/")
+EXEMPT_OF_DVP = {
+    "lib/cloud/provider_id.py": "provider IDs of all clouds are written in one file",
+    "lib/csi/node_flags.py": "values of --cloud in the help of a flag",
+}
+
+
+def neutral(packages: tuple[str, ...] = OF_OPENSTACK) -> Iterator[pathlib.Path]:
     for path in sorted(pathlib.Path("lib").rglob("*.py")):
-        if not path.as_posix().startswith(OF_OPENSTACK):
+        if not path.as_posix().startswith(packages):
             yield path
 
 
-def words(path: pathlib.Path) -> list[str]:
+def words(path: pathlib.Path, pattern: re.Pattern[str] = WORDS) -> list[str]:
     text = SOURCE.sub("", path.read_text())
-    return sorted({word_match[0].lower() for word_match in WORDS.finditer(text)})
+    return sorted({word_match[0].lower() for word_match in pattern.finditer(text)})
 
 
 def test_neutral_packages_contain_no_word_of_openstack() -> None:
@@ -54,6 +66,21 @@ def test_neutral_packages_contain_no_word_of_openstack() -> None:
     assert len(paths) > 150
     assert words_by_path.keys() - EXEMPT.keys() == set()
     assert EXEMPT.keys() - words_by_path.keys() == set()
+
+
+def test_neutral_packages_contain_no_word_of_dvp() -> None:
+    paths = list(neutral(OF_DVP))
+    words_by_path = {
+        path.as_posix(): present
+        for path in paths
+        if (present := words(path, WORDS_OF_DVP))
+    }
+    for path, present in words_by_path.items():
+        reason = EXEMPT_OF_DVP.get(path, "NOT EXEMPT")
+        print(f"{path:32} {', '.join(present):32} {reason}")
+    assert len(paths) > 150
+    assert words_by_path.keys() - EXEMPT_OF_DVP.keys() == set()
+    assert EXEMPT_OF_DVP.keys() - words_by_path.keys() == set()
 
 
 def test_a_word_is_noticed_unless_it_is_in_a_source(tmp_path: pathlib.Path) -> None:

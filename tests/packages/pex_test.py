@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import pytest
 
 OPENSTACK = "lib/cloud/openstack"
+DVP = "lib/cloud/dvp"
 OTHERS = {
-    "openstack-ccm": {f"{OPENSTACK}/volumes", "lib/volumes", "lib/csi"},
+    "openstack-ccm": {f"{OPENSTACK}/volumes", "lib/volumes", "lib/csi", DVP},
+    "dvp-ccm": {OPENSTACK, f"{DVP}/volumes", "lib/volumes", "lib/csi"},
     "csi-controller": {f"{OPENSTACK}/load_balancers", "lib/balancers", "lib/nodes"},
     "csi-node": {
         f"{OPENSTACK}/load_balancers",
@@ -32,6 +34,7 @@ OTHERS = {
 """Rooms of which a component contains nothing: their changes leave it as it is."""
 PEXES = (
     "openstack-ccm",
+    "dvp-ccm",
     "csi-controller",
     "csi-node",
     "cloud-data-discoverer",
@@ -76,6 +79,15 @@ TABLE = [
         2,
         "--cloud-config: /nonexistent/cloud.conf: no such file",
         id="ccm, cloud.conf missing",
+    ),
+    pytest.param("dvp-ccm", ["--help"], 0, "--parent-kubeconfig", id="dvp --help"),
+    pytest.param("dvp-ccm", ["--version"], 0, "dvp-ccm 0.", id="dvp-ccm --version"),
+    pytest.param(
+        "dvp-ccm",
+        ["--cloud-provider=dvp"],
+        2,
+        "--parent-kubeconfig: not set: must be the path of the parent's kubeconfig",
+        id="dvp-ccm, no parent named",
     ),
     pytest.param("csi-controller", ["--help"], 0, "--endpoint", id="csi --help"),
     pytest.param("csi-controller", ["--version"], 0, "csi-controller 0.", id="csi -V"),
@@ -247,6 +259,23 @@ def test_every_component_is_in_the_table() -> None:
         assert ["--version"] in asked
 
 
+def requirements(name: str) -> set[str]:
+    """Return the names of the distributions that a PEX file contains."""
+    return {
+        file.split("/")[1].partition("-")[0].lower()
+        for file in zipfile.ZipFile(find(name)).namelist()
+        if file.startswith(".deps/") and file != ".deps/"
+    }
+
+
+def test_a_manager_of_dvp_contains_no_sdk_of_another_cloud() -> None:
+    present = requirements("dvp-ccm")
+    print(f"dvp-ccm.pex: {', '.join(sorted(present))}")
+    assert {"kubernetes", "urllib3", "msgspec"} <= present
+    assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
+    assert requirements("openstack-ccm") >= {"openstacksdk", "keystoneauth1"}
+
+
 NODE_REQUIREMENTS = {
     "grpcio",
     "msgspec",
@@ -261,11 +290,7 @@ NODE_PEX_BYTES_MAX = 15 * 10**6
 
 def test_the_node_plugin_contains_no_sdk_and_is_small() -> None:
     """No cloud SDK, no client of Kubernetes, no cryptography: it runs on every node."""
-    names = {
-        name.split("/")[1].partition("-")[0].lower()
-        for name in zipfile.ZipFile(find("csi-node")).namelist()
-        if name.startswith(".deps/") and name != ".deps/"
-    }
+    names = requirements("csi-node")
     size = find("csi-node").stat().st_size
     print(f"csi-node.pex: {size / 10**6:.1f} MB with {', '.join(sorted(names))}")
     assert names == NODE_REQUIREMENTS

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from cloud_data_discoverer import main as discoverer
 from csi_controller import main as csi_controller
 from csi_node import main as csi_node
+from dvp_ccm import main as dvp_ccm
 from lib.ccm import options as manager_options
 from lib.osdpl import options as osdpl_options
 from lib.process import command_line, flags
@@ -12,6 +13,7 @@ from tests.reference import sheets
 
 FLAGS: Mapping[str, tuple[flags.Flag[object], ...]] = {
     "openstack-ccm": manager_options.FLAGS,
+    "dvp-ccm": dvp_ccm.FLAGS,
     "csi-controller": csi_controller.FLAGS,
     "csi-node": csi_node.FLAGS,
     "cloud-data-discoverer": discoverer.FLAGS,

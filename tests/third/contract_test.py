@@ -19,6 +19,7 @@ class Instances(instances.InMemory):
     region = ""
     unknown = cloud.provider_id("nobody")
     foreign = ("openstack:///1", "dvp://vm-1")
+    address_types = instances.ONE_INTERNAL
 
     def __init__(self) -> None:
         self.world = cloud.World()

@@ -14,9 +14,16 @@ from collections.abc import Mapping
 
 from lib.cloud.dvp import ownership
 from lib.kube import errors, kube_config
-from lib.process import config
+from lib.process import config, flags, kinds
 
-FLAG = "--parent-kubeconfig"
+PARENT_KUBECONFIG = flags.Flag(
+    "parent-kubeconfig",
+    kinds.TEXT,
+    "",
+    "Path of the kubeconfig of the parent cluster; by default"
+    " $DVP_KUBERNETES_CONFIG_BASE64 is one. It is read again when it changes.",
+)
+FLAG = f"--{PARENT_KUBECONFIG.name}"
 KUBECONFIG = "DVP_KUBERNETES_CONFIG_BASE64"
 NAMESPACE = "DVP_NAMESPACE"
 CLUSTER_UUID = "CLUSTER_UUID"

@@ -73,7 +73,13 @@ def connect(
         user_agent=f"{user_agent} ({platform.system().lower()})",
         observer=observed(on_call),
     )
-    return Parent(api, settings.namespace, settings.cluster_uuid, on_circuit=on_circuit)
+    return Parent(
+        api,
+        settings.namespace,
+        settings.cluster_uuid,
+        on_circuit=on_circuit,
+        host=lambda: api.host,
+    )
 
 
 class Parent:
@@ -82,7 +88,7 @@ class Parent:
     namespace: the project. cluster_uuid: of the cluster, as its objects are labelled.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
         self,
         api: client.Api,
         namespace: str,
@@ -90,9 +96,11 @@ class Parent:
         *,
         on_circuit: circuits.CircuitObserver = circuits.ignore,
         clock: Callable[[], float] = time.monotonic,
+        host: Callable[[], str] = lambda: "",
     ) -> None:
-        """clock: monotonic seconds."""
+        """clock: monotonic seconds. host: returns the URL of the API server in use."""
         self.api = api
+        self._host = host
         self.namespace = namespace
         self.cluster_uuid = cluster_uuid
         self._circuits = circuits.Circuits((_SERVICE,), on_circuit, clock)
@@ -101,6 +109,10 @@ class Parent:
         self._lock = threading.Lock()
         self._stores: dict[str, tuple[object, float]] = {}
         self._changed = threading.Condition()
+
+    def location(self) -> str:
+        """Return what an absence is of: the project, and the URL of its parent."""
+        return f"{self.namespace} at {self._host()}"
 
     def close(self) -> None:
         """Stop all watches; nothing may be read from stores after it."""

@@ -23,6 +23,7 @@ class Real:
     region = "RegionOne"
     unknown = provider_id.openstack(NOBODY)
     foreign = ("dvp://vm-1", "openstack://Elsewhere/id-1")
+    address_types = instances.ONE_INTERNAL
 
     def __init__(self, cloud_conf: str, mine: tenant.Tenant) -> None:
         read = openstack_config.read(cloud_conf, os.environ)

@@ -1,6 +1,5 @@
 """From Nova's and Neutron's words to the model's: pure."""
 
-import re
 from collections.abc import Mapping
 
 from lib.cloud import provider_id
@@ -8,6 +7,7 @@ from lib.cloud.model import Address, Instance, InstanceId, Phase
 from lib.cloud.openstack import native
 from lib.cloud.openstack.config.settings import Config
 from lib.cloud.openstack.instances import addresses
+from lib.cloud.support import label_values
 
 PHASES: Mapping[str, Phase] = {
     "ACTIVE": Phase.RUNNING,
@@ -37,36 +37,16 @@ Source: Nova api/openstack/common.py (_STATE_MAP); kubernetes/cloud-provider-ope
 pkg/openstack/instancesv2.go.
 """
 
-_LABEL_MAX = 63
-_LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-"""Source: Kubernetes, "Labels and Selectors", syntax."""
-_NOT_IN_LABEL = re.compile(r"[^-A-Za-z0-9_.]+")
-
 
 def phase(status: str) -> Phase:
     """Return where a server of this native status stands."""
     return PHASES.get(status, Phase.UNKNOWN)
 
 
-def is_label_value(text: str) -> bool:
-    """Report whether Kubernetes takes the text for a label's value."""
-    return len(text) <= _LABEL_MAX and _LABEL.fullmatch(text) is not None
-
-
-def label_value(text: str) -> str:
-    """Make a label's value of any text.
-
-    Source: kubernetes/cloud-provider-openstack pkg/util (SanitizeLabel), and trimmed
-    again after the cut, where that leaves a value that Kubernetes refuses.
-    """
-    trimmed = _NOT_IN_LABEL.sub("-", text).strip("-_.")
-    return trimmed[:_LABEL_MAX].rstrip("-_.")
-
-
 def needs_flavors(server: native.Server) -> bool:
     """Report whether the instance type takes the list of flavors."""
     name = server.flavor.original_name
-    return not name or not is_label_value(name)
+    return not name or not label_values.is_label_value(name)
 
 
 def instance_type(flavor: native.Flavor, flavors: Mapping[str, str]) -> str | None:
@@ -75,12 +55,13 @@ def instance_type(flavor: native.Flavor, flavors: Mapping[str, str]) -> str | No
     flavors: names by id. None when the cloud no longer has the flavor.
     """
     if flavor.original_name:
-        if is_label_value(flavor.original_name):
+        if label_values.is_label_value(flavor.original_name):
             return flavor.original_name
         ids = [key for key, name in flavors.items() if name == flavor.original_name]
         return ids[0] if ids else None
     name = flavors.get(flavor.id)
-    return flavor.id if name is not None and not is_label_value(name) else name
+    is_shown = name is None or label_values.is_label_value(name)
+    return name if is_shown else flavor.id
 
 
 def instance(
@@ -104,6 +85,6 @@ def instance(
         addresses_known=wiring is not None,
         instance_type=type_,
         type_problem="its flavor is gone or can't be read" if type_ is None else "",
-        zone=label_value(server.zone or ""),
-        region=label_value(region),
+        zone=label_values.label_value(server.zone or ""),
+        region=label_values.label_value(region),
     )

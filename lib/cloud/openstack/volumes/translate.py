@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from lib.cloud.model import InstanceId
 from lib.cloud.openstack.config.settings import BlockStorage
-from lib.cloud.openstack.instances import translate as nodes
 from lib.cloud.openstack.volumes import native
+from lib.cloud.support import label_values
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
     Attachment,
@@ -207,20 +207,20 @@ def node_zones(volume_zone: str, settings: BlockStorage) -> tuple[str, ...] | No
     if not volume_zone:
         return ()
     mapped = [
-        nodes.label_value(node_zone)
+        label_values.label_value(node_zone)
         for node_zone, cinder_zone in settings.availability_zone_map.items()
         if cinder_zone == volume_zone
     ]
     if volume_zone not in settings.availability_zone_map:
         # Nodes of the zone of the same name reach it, unless the map sends them away.
-        mapped.append(nodes.label_value(volume_zone))
+        mapped.append(label_values.label_value(volume_zone))
     return tuple(dict.fromkeys(mapped))
 
 
 def volume_zone(node_zone: str, settings: BlockStorage) -> str:
     """Return in which zone of Cinder a volume for Nodes of this zone is made."""
     for own_zone, cinder_zone in settings.availability_zone_map.items():
-        if nodes.label_value(own_zone) == node_zone:
+        if label_values.label_value(own_zone) == node_zone:
             return cinder_zone
     return node_zone
 

@@ -7,6 +7,7 @@ from lib.cloud.openstack import native
 from lib.cloud.openstack.config.settings import Config, Credentials
 from lib.cloud.openstack.instances import translate
 from lib.cloud.openstack.instances.addresses import Wiring
+from lib.cloud.support import label_values
 
 NOVA_STATUSES = (
     "ACTIVE BUILD DELETED ERROR HARD_REBOOT MIGRATING PASSWORD PAUSED REBOOT REBUILD"
@@ -70,8 +71,8 @@ def test_a_status_nobody_knows_is_unknown(status: str) -> None:
 )
 def test_a_zone_is_made_fit_for_a_label(text: str, expected: str) -> None:
     """Foreign characters become one dash, ends are trimmed, 63 are kept."""
-    assert translate.label_value(text) == expected
-    assert translate.is_label_value(expected)
+    assert label_values.label_value(text) == expected
+    assert label_values.is_label_value(expected)
 
 
 FLAVORS = {"f-1": "m1.small", "f-2": "bad name!", "f-3": "x" * 64}

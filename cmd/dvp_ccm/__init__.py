@@ -1,0 +1,1 @@
+"""dvp-ccm: the cloud controller manager of clusters in VMs of DVP."""

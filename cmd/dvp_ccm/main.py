@@ -1,0 +1,94 @@
+"""Starts dvp-ccm from the reference's own command line."""
+
+import dataclasses
+import os
+
+from dvp_ccm import version
+from lib.ccm import flag_table, options
+from lib.cloud.dvp import config as parent_config
+from lib.daemon import common_flags
+from lib.process import command_line, config, flags, serving, shutdown
+
+NAME = "dvp-ccm"
+PROVIDER = "dvp"
+HELP = """Keep Kubernetes Nodes and virtual machines of a DVP parent cluster 1:1.
+
+A drop-in replacement for the cloud controller manager of Deckhouse's DVP module: its
+flags and its environment.
+"""
+_NO_FILE = "the parent's kubeconfig and environment variables are read instead"
+_NO_ROUTES = "the parent cluster has no routes to Pods"
+_NO_EFFECT = {
+    flag_table.CLOUD_CONFIG: _NO_FILE,
+    flag_table.CONFIGURE_ROUTES: _NO_ROUTES,
+    flag_table.CLUSTER_CIDR: _NO_ROUTES,
+    flag_table.ROUTE_PERIOD: _NO_ROUTES,
+}
+
+
+def _table() -> tuple[flags.Flag[object], ...]:
+    reasons = {flag.name: reason for flag, reason in _NO_EFFECT.items()}
+    shared = (
+        (
+            dataclasses.replace(
+                flag, no_effect=reasons[flag.name], help="Ignored.", is_required=False
+            )
+            if flag.name in reasons
+            else flag
+        )
+        for flag in options.FLAGS
+    )
+    return (parent_config.PARENT_KUBECONFIG, *shared)
+
+
+FLAGS = _table()
+
+
+def main() -> None:
+    """Run the program."""
+    program = command_line.Program(NAME, HELP, version.VERSION, FLAGS, judge)
+    command_line.main(program, run)
+
+
+def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
+    """Return the problems of flags, environment, kubeconfigs and of the address."""
+    # Heavy, and not needed for --help.
+    from lib.daemon import server_certificate, starting
+
+    reach = starting.Reach(values[common_flags.KUBECONFIG], values[common_flags.MASTER])
+    pair = values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]
+    address = values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]
+    path = values[parent_config.PARENT_KUBECONFIG]
+    return config.collect(
+        lambda: config.require(options.judge(values, PROVIDER)),
+        lambda: parent_config.read(path, os.environ),
+        lambda: starting.load(reach, os.environ),
+        lambda: server_certificate.check(pair, values[flag_table.CLIENT_CA]),
+        lambda: serving.check_address(*address),
+    )
+
+
+def run(values: flags.Values) -> int:
+    """Run until a signal to stop; return the exit code.
+
+    Raises:
+        ConfigError: flags or environment cannot be used; every problem is named.
+    """
+    # Heavy, and not needed for --help.
+    from dvp_ccm import parent_cluster
+    from lib.ccm import manager
+
+    settings = options.read(values, PROVIDER)
+    connect = parent_cluster.opener(
+        values[parent_config.PARENT_KUBECONFIG],
+        os.environ,
+        values[common_flags.USER_AGENT],
+    )
+    program = manager.ManagerProgram(NAME, version.VERSION, PROVIDER, connect)
+    code = manager.run(program, values, settings, os.environ)
+    shutdown.end_now(code)  # a worker that hangs must not keep the process
+    return code
+
+
+if __name__ == "__main__":
+    main()

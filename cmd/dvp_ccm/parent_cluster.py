@@ -1,0 +1,26 @@
+"""DVP as dvp-ccm uses it: opened once, from the parent's kubeconfig."""
+
+from collections.abc import Callable, Mapping
+
+from dvp_ccm import version
+from lib.cloud.dvp import config, parent
+from lib.cloud.dvp.instances import cloud
+from lib.cloud.support.source import Observers, Opened
+
+
+def opener(
+    path: str, env: Mapping[str, str], user_agents: tuple[str, ...]
+) -> Callable[[Observers], Opened]:
+    """Return what opens the cloud; it raises ConfigError.
+
+    A changed kubeconfig replaces credentials without opening the cloud again: watches
+    and what they have shown stay.
+    """
+    agent = " ".join((f"dvp-ccm/{version.VERSION}", *user_agents))
+
+    def open_cloud(observers: Observers) -> Opened:
+        settings = config.read(path, env)
+        access = parent.connect(settings, agent, observers.observe, observers.circuit)
+        return Opened(cloud.of_parent(access), changed=lambda: False)
+
+    return open_cloud

@@ -1,0 +1,1 @@
+"""Instances: the parent's VMs become instances of the model."""

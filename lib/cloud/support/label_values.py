@@ -1,0 +1,23 @@
+"""Values of Node labels, made of a cloud's own words: pure."""
+
+import re
+
+_LABEL_MAX = 63
+_LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+"""Source: Kubernetes, "Labels and Selectors", syntax."""
+_NOT_IN_LABEL = re.compile(r"[^-A-Za-z0-9_.]+")
+
+
+def is_label_value(text: str) -> bool:
+    """Report whether Kubernetes takes the text for a label's value."""
+    return len(text) <= _LABEL_MAX and _LABEL.fullmatch(text) is not None
+
+
+def label_value(text: str) -> str:
+    """Make a label's value of any text.
+
+    Source: kubernetes/cloud-provider-openstack pkg/util (SanitizeLabel), and trimmed
+    again after the cut, where that leaves a value that Kubernetes refuses.
+    """
+    trimmed = _NOT_IN_LABEL.sub("-", text).strip("-_.")
+    return trimmed[:_LABEL_MAX].rstrip("-_.")
