@@ -31,7 +31,7 @@ class NodeControllers:
         parts: Parts,
         manager_options: options.ManagerOptions,
         settings: model.NodeSettings,
-        changes: Callable[[], protocol.Changes[InstanceRef]] | None = None,
+        changes: Callable[[], protocol.ChangeReports[InstanceRef]] | None = None,
     ) -> None:
         """changes: reports of the cloud; None: it has none, and its VMs are polled."""
         self._options = manager_options
@@ -70,7 +70,7 @@ class NodeControllers:
         self._recorder = recorders[model.Source.NODE]
         self._instances = instances
         self._changes = changes
-        self._followed: protocol.Changes[InstanceRef] | None = None
+        self._followed: protocol.ChangeReports[InstanceRef] | None = None
         self._log = logs.get(__name__)
 
     @property

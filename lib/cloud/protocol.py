@@ -55,11 +55,11 @@ class Instances(Protocol):
         ...
 
 
-class Changes(Protocol[C_co]):
+class ChangeReports(Protocol[C_co]):
     """What a cloud reports by itself: which of its objects have changed.
 
-    A report is a hint, never an observation: whoever gets it reads. Reports may be
-    missing, or repeated; periodic checks stay.
+    A report is a hint, never an observation: the object is read after it. Reports may
+    be missing, or repeated; periodic checks stay.
     """
 
     def subscribe(self, fn: Callable[[C_co], None]) -> None:
@@ -89,6 +89,6 @@ class Cloud:
     routes: Routes | None = None
     volumes: Volumes | None = None
     catalog: Catalog | None = None
-    instance_changes: Changes[model.InstanceRef] | None = None
-    load_balancer_changes: Changes[str] | None = None
+    instance_changes: ChangeReports[model.InstanceRef] | None = None
+    load_balancer_changes: ChangeReports[str] | None = None
     check_reload: Callable[[], None] | None = None

@@ -96,15 +96,16 @@ class ParentInstances:
     def _has_named(self, node_name: str) -> bool:
         """Read directly whether a VM has this hostname, or this name.
 
-        Those of another cluster do not count: names repeat among clusters.
+        Those of another cluster are ignored: names repeat among clusters.
         """
         by_name = self._parent.get(_VMS, node_name)
         vms = [] if by_name is None else [by_name]
         if label_values.is_label_value(node_name):
             labelled = f"{ownership.HOSTNAME}={node_name}"
             vms += self._parent.list_labelled(_VMS, labelled)
-        ours = ("", self._parent.cluster_uuid)
-        return any(vm.metadata.labels.get(ownership.CLUSTER, "") in ours for vm in vms)
+        owners = ("", self._parent.cluster_uuid)
+        labels = (vm.metadata.labels for vm in vms)
+        return any(each.get(ownership.CLUSTER, "") in owners for each in labels)
 
     def _index(self, vms: Vms) -> Index:
         """Return the index of a state of the store, which never changes."""
@@ -158,7 +159,7 @@ def _bare(observation: Observation[Instance]) -> Observation[Instance]:
 
 
 class VmChanges:
-    """Implements `lib.cloud.protocol.Changes` for instances.
+    """Implements `lib.cloud.protocol.ChangeReports` for instances.
 
     Of all that changes in a VM only what an instance shows is reported: a VM that runs
     writes its status all the time.

@@ -106,11 +106,11 @@ def test_the_zone_is_that_of_the_constraints() -> None:
     """Where a VM runs is not read: a live migration changes nothing."""
     selector = {translate.ZONE: "zone-1", translate.REGION: "region 1"}
     spec = {"virtualMachineClassName": "generic", "nodeSelector": selector}
-    here = translate.instance(vm(spec=spec, status={"nodeName": "host-1"}))
-    there = translate.instance(vm(spec=spec, status={"nodeName": "host-2"}))
-    assert here == there
-    assert (here.zone, here.region) == ("zone-1", "region-1")
-    assert here.instance_type == "generic"
+    before = translate.instance(vm(spec=spec, status={"nodeName": "host-1"}))
+    after = translate.instance(vm(spec=spec, status={"nodeName": "host-2"}))
+    assert before == after
+    assert (after.zone, after.region) == ("zone-1", "region-1")
+    assert after.instance_type == "generic"
     free = translate.instance(vm(spec={}))
     assert (free.zone, free.region, free.instance_type) == ("", "", "")
 
