@@ -126,9 +126,9 @@ class ParentInstances:
                 known = ", ".join(sorted(translate.PHASES))
                 self._log.warning(
                     "unknown phase of a VM",
-                    vm=vm.metadata.name,
-                    phase=phase,
-                    known=known,
+                    key=vm.metadata.key,
+                    status=phase,
+                    reason=f"must be one of {known}",
                 )
 
     def _at_home(
