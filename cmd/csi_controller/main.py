@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from csi_controller import version
 from lib.csi import flag_table, options
 from lib.daemon import common_flags
-from lib.process import command_line, config, flags, serving, shutdown
+from lib.process import command_line, config, flags, kinds, serving, shutdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,16 +21,28 @@ NAME = "csi-controller"
 HELP = """Create, delete, attach, detach, grow and retype volumes for Kubernetes.
 
 The controller plugin of CSI. With --cloud=openstack a drop-in replacement for the
-controller service of cinder-csi-plugin: its flags, its cloud.conf, its volumes.
+controller service of cinder-csi-plugin: its flags, its cloud.conf, its volumes. With
+--cloud=dvp one for that of dvp-csi-driver: its flags, its environment, its volumes.
 """
+PARENT_KUBECONFIG = flags.Flag(
+    "parent-kubeconfig",
+    kinds.TEXT,
+    "",
+    "Path of the kubeconfig of the parent cluster, with --cloud=dvp; empty:"
+    " DVP_KUBERNETES_CONFIG_BASE64. Also with it DVP_NAMESPACE and CLUSTER_UUID are"
+    " required.",
+)
 
 
 def _openstack(
-    driver_options: options.DriverOptions, env: Mapping[str, str]
+    values: flags.Values,
+    driver_options: options.DriverOptions,
+    env: Mapping[str, str],
 ) -> driver.DriverProgram:
     from csi_controller import openstack_clouds
     from lib.csi import driver
 
+    del values
     has_controller = driver_options.has_controller
     openers = openstack_clouds.openers(
         driver_options.cloud_configs if has_controller else (),
@@ -43,10 +55,10 @@ def _openstack(
         version.VERSION,
         "openstack",
         openstack_clouds.DRIVER,
-        openstack_clouds.ZONE_KEY,
         openstack_clouds.FEATURES,
         openers,
-        openstack_clouds.REFERENCE,
+        zone_key=openstack_clouds.ZONE_KEY,
+        reference=openstack_clouds.REFERENCE,
     )
 
 
@@ -63,6 +75,34 @@ def _check_openstack(values: flags.Values, env: Mapping[str, str]) -> None:
     openstack_clouds.check(paths, values[flag_table.CLOUD_NAMES], env)
 
 
+def _dvp(
+    values: flags.Values,
+    driver_options: options.DriverOptions,
+    env: Mapping[str, str],
+) -> driver.DriverProgram:
+    from csi_controller import dvp_clouds
+    from lib.csi import driver
+
+    described = driver.DriverProgram(
+        NAME, version.VERSION, "dvp", dvp_clouds.DRIVER, dvp_clouds.FEATURES, {}
+    )
+    if not driver_options.has_controller:
+        return described
+    settings = dvp_clouds.read(values[PARENT_KUBECONFIG], env)
+    agent = " ".join((*driver_options.user_agents, f"{NAME}/{version.VERSION}"))
+    return dataclasses.replace(
+        described,
+        openers={"": dvp_clouds.opener(settings, agent)},
+        cluster=settings.cluster_uuid,
+    )
+
+
+def _check_dvp(values: flags.Values, env: Mapping[str, str]) -> None:
+    from csi_controller import dvp_clouds
+
+    dvp_clouds.read(values[PARENT_KUBECONFIG], env)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
     """A provider.
@@ -73,14 +113,17 @@ class Provider:
 
     judge: options.Judge
     check: Callable[[flags.Values, Mapping[str, str]], None]
-    program: Callable[[options.DriverOptions, Mapping[str, str]], driver.DriverProgram]
+    program: Callable[
+        [flags.Values, options.DriverOptions, Mapping[str, str]], driver.DriverProgram
+    ]
 
 
 PROVIDERS: Mapping[str, Provider] = {
-    "openstack": Provider(_openstack_flags, _check_openstack, _openstack)
+    "openstack": Provider(_openstack_flags, _check_openstack, _openstack),
+    "dvp": Provider(options.none, _check_dvp, _dvp),
 }
 CLOUD = flag_table.cloud(tuple(PROVIDERS))
-FLAGS = (CLOUD, *flag_table.WORKING, *flag_table.INERT)
+FLAGS = (CLOUD, *flag_table.WORKING, PARENT_KUBECONFIG, *flag_table.INERT)
 
 
 def main() -> None:
@@ -133,7 +176,7 @@ def run(values: flags.Values) -> int:
     # Only the requested provider is imported.
     from lib.csi import driver
 
-    program = PROVIDERS[values[CLOUD]].program(driver_options, os.environ)
+    program = PROVIDERS[values[CLOUD]].program(values, driver_options, os.environ)
     code = driver.run(program, values, driver_options, os.environ)
     shutdown.end_now(code)  # a call that hangs must not keep the process
     return code

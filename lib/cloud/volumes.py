@@ -8,7 +8,7 @@ volume's phase, attachments and size, never from the answer of the write.
 import dataclasses
 import datetime
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NewType, Protocol
 
 from lib.cloud import errors
@@ -73,7 +73,9 @@ class Attachment:
 
     publish_context: for the node plugin; known once ATTACHED.
     message: why it failed, fit to be shown. host: the host that holds the volume
-    without an instance; instance_id is empty then.
+    without an instance; instance_id is empty then. is_published: False for an
+    attachment of another program, of which the cluster does not know the publish
+    context yet; `Volumes.attach` adopts it without detaching.
     """
 
     instance_id: InstanceId
@@ -81,6 +83,7 @@ class Attachment:
     publish_context: Pairs = ()
     message: str = ""
     host: str = ""
+    is_published: bool = True
 
     @property
     def holder(self) -> str:
@@ -101,8 +104,10 @@ class Volume:
     never fit for use, so that nothing can be lost with it.
     is_unplaceable: it FAILED because its place can't hold it. is_in_full: attachments
     contains those that are not finished. created_at:
-    UTC. message: why it FAILED, fit to be shown. native: the provider package's own
-    value, which only that package reads.
+    UTC. message: why it FAILED, fit to be shown. expanding_to_bytes: larger than the
+    size while an accepted expansion is not complete, else 0; the volume can be used in
+    the meantime. native: the provider package's own value, which only that package
+    reads.
     """
 
     id: VolumeId
@@ -121,6 +126,7 @@ class Volume:
     is_in_full: bool = False
     created_at: datetime.datetime | None = None
     message: str = ""
+    expanding_to_bytes: int = 0
     native: object = None
 
     @property
@@ -300,6 +306,14 @@ class Volumes(Protocol):
         """Return the keys that the context of a VolumeSpec may have."""
         ...
 
+    def subscribe(self, fn: Callable[[str], None]) -> None:
+        """Have `fn` called with the ID or name of a volume that may have changed.
+
+        It returns immediately. A hint, for callers that wait: it may be wrong, and
+        never be given at all.
+        """
+        del fn
+
     def is_id(self, text: str) -> bool:
         """Report whether the cloud could have given out this volume ID."""
         ...
@@ -380,6 +394,8 @@ class Volumes(Protocol):
 
     def attach(self, volume: Volume, instance_id: InstanceId) -> None:
         """Begin to attach a volume. Attached or on its way there already is fine.
+
+        An attachment that is not published yet is adopted.
 
         Raises:
             NotFound: with the absent one, volume or instance, as its resource.

@@ -274,6 +274,8 @@ class Controller:
         known = cloud.context_keys | {PROVISIONER_IDENTITY, formatting.KEY}
         for key in sorted(set(request.volume_context) - known):
             return f'volume_context: unknown key "{key}"'
+        if not request.parameters and not request.mutable_parameters:
+            return ""  # a provider may require some, which CSI leaves out here
         spec = cloud.parse(
             VolumeRequest(
                 name=volume.name,

@@ -52,17 +52,19 @@ class DriverProgram:
     """Description of the plugin.
 
     provider: the cloud's name, for metrics. driver: the name in CSIDriver and
-    StorageClasses. zone_key: the topology segment; empty: volumes are accessible from
-    everywhere. features: of the provider. reference: its metrics are exported, too.
+    StorageClasses. features: of the provider. zone_key: the topology segment; empty:
+    volumes are accessible from everywhere. cluster: ID in the ownership metadata of
+    volumes, where no flag sets it. reference: its metrics are exported, too.
     """
 
     name: str
     version: str
     provider: str
     driver: str
-    zone_key: str
     features: frozenset[Feature]
     openers: Openers
+    zone_key: str = ""
+    cluster: str = ""
     reference: counting.Reference | None = None
 
 
@@ -154,9 +156,10 @@ class Plugin:
             flows[name] = flow.VolumesFlow(
                 volumes, started=self._times.started, metrics=reconciled
             )
+            cloud.after(flows[name].follow)
         topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.ControllerSettings(
-            self._options.cluster,
+            self._program.cluster or self._options.cluster,
             topology,
             self._annotations(env),
             self._program.features,

@@ -1,6 +1,7 @@
 """The flags of the controller plugin: the reference's, and a few of ours.
 
-Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin, v1.36 `--help`.
+Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin, v1.36 `--help`;
+flags of further reference drivers.
 """
 
 from lib.daemon import common_flags
@@ -101,6 +102,14 @@ WORKING: tuple[Flag[object], ...] = (
 )
 
 INERT: tuple[Flag[object], ...] = (
+    Flag(
+        "drivername",
+        kinds.TEXT,
+        "",
+        "Ignored.",
+        no_effect="--cloud selects the name of the driver",
+    ),
+    Flag("node-name", kinds.TEXT, "", "Ignored.", no_effect=_NO_NODE),
     Flag("nodeid", kinds.TEXT, "", "Ignored.", no_effect=_NO_NODE),
     Flag("additional-topology", kinds.MAP, {}, "Ignored.", no_effect=_NO_NODE),
     Flag(

@@ -60,11 +60,20 @@ def volume(
 
 
 def published(volume: Volume) -> list[str]:
-    """Return the IDs of the nodes to which a volume is published."""
+    """Return the IDs of the nodes to which a volume is published.
+
+    Without attachments of other programs: external-attacher publishes those again, and
+    so gets the publish context.
+
+    Source: kubernetes-csi/external-attacher pkg/controller (csi_handler.go,
+    ReconcileVA).
+    """
     return [
         attachment.instance_id
         for attachment in volume.attachments
-        if attachment.phase is AttachmentPhase.ATTACHED and attachment.instance_id
+        if attachment.phase is AttachmentPhase.ATTACHED
+        and attachment.instance_id
+        and attachment.is_published
     ]
 
 

@@ -395,7 +395,7 @@ def _publish(  # noqa: PLR0911
     return _act(AttachVolume(volume, request.instance_id), why=_status(volume))
 
 
-def _publish_here(
+def _publish_here(  # noqa: PLR0911
     request: PublishVolume, volume: Volume, here: Attachment, past: CallHistory
 ) -> VolumeOutcome:
     if here.phase is AttachmentPhase.ATTACHING:
@@ -412,9 +412,12 @@ def _publish_here(
         return _act(DetachVolume(volume, request.instance_id), why=_status(volume))
     # The cloud does not report which of several instances a volume is detached from.
     is_leaving = volume.phase is VolumePhase.DETACHING
-    if here.phase is AttachmentPhase.ATTACHED and not is_leaving:
-        return VolumeOutcome(volume=volume)
-    return _wait(past, _status(volume))
+    if here.phase is not AttachmentPhase.ATTACHED or is_leaving:
+        return _wait(past, _status(volume))
+    if not here.is_published and not past.count(AttachVolume):
+        why = f"{_status(volume)}; its attachment is adopted"
+        return _act(AttachVolume(volume, request.instance_id), why=why)
+    return VolumeOutcome(volume=volume)
 
 
 def _elsewhere(
@@ -535,6 +538,8 @@ def _expand(  # noqa: PLR0911
         return VolumeOutcome(volume=volume)
     if volume.phase not in _READY:
         return _wait(past, _status(volume))
+    if volume.expanding_to_bytes >= request.size_bytes:
+        return _wait(past, f"{_status(volume)} and is being resized")
     if not past.count(ResizeVolume):
         action = ResizeVolume(volume, request.size_bytes)
         return _act(action, why=f"{_status(volume)} and is being resized", after_s=1.0)

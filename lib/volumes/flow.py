@@ -61,6 +61,11 @@ class VolumesFlow:
         if metrics is not None:
             metrics.show(Settling.name)
         self._lost = lost_requests.Lost(self._effects)
+        self.follow()
+
+    def follow(self) -> None:
+        """Wake waiting calls by the changes that the current cloud reports."""
+        self._cloud().subscribe(self._reader.wake)
 
     @property
     def sizing(self) -> Sizing:

@@ -4,7 +4,7 @@ Rules: one read runs at a time; callers that arrive during it share the next one
 a read hangs, up to two more begin beside it. A reading answers a caller only if it
 began after the caller's last write. The thread of one caller reads for all of them,
 within that caller's deadline; no thread exists for this. Further volumes in a list wake
-other callers early.
+other callers early, and so do changes that the cloud reports.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 from lib.cloud.model import Unknown
-from lib.cloud.volumes import ByName, Found, Ref, Volumes, VolumesReading
+from lib.cloud.volumes import ById, ByName, Found, Ref, Volumes, VolumesReading
 from lib.volumes import cache, callers
 
 TOGETHER_S = 0.5
@@ -36,6 +36,11 @@ class _Ticket:
     def may_use(self, began: float) -> bool:
         """Report whether a reading that began then may answer it."""
         return self.answers is None and self.not_before <= began
+
+    def concerns(self, volume: str) -> bool:
+        """Report whether it reads the volume with this ID or name."""
+        keys = (ref.id if isinstance(ref, ById) else ref.name for ref in self.refs)
+        return volume in keys
 
     def is_due(self, now: float) -> bool:
         """Report whether it is due now, or soon enough to join a read."""
@@ -90,6 +95,18 @@ class VolumesReader:
             finally:
                 self._tickets.remove(ticket)
                 # Another caller may have to lead now.
+                self._changed.notify_all()
+
+    def wake(self, volume: str) -> None:
+        """Have its callers read a volume now: it may have changed. volume: ID or name.
+
+        Others keep their pauses: what is busy is not retried for another's change.
+        """
+        with self._changed:
+            woken = [ticket for ticket in self._tickets if ticket.concerns(volume)]
+            for ticket in woken:
+                ticket.due = ticket.not_before
+            if woken:
                 self._changed.notify_all()
 
     def _step(self, ticket: _Ticket, call: callers.Caller) -> None:

@@ -164,7 +164,6 @@ class Plugin:
             version="0",
             provider=cloud.NAME,
             driver=DRIVER,
-            zone_key="",
             features=FEATURES,
             openers={"": lambda calls: opened},
         )

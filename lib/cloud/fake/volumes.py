@@ -110,6 +110,7 @@ class FakeVolumes:
         self._made = 0
         self._due: list[tuple[float, Callable[[], object]]] = []
         self._is_replaying = False
+        self._subscribers: list[Callable[[str], None]] = []
 
     # What tests do to the cloud behind the driver's back.
 
@@ -151,6 +152,15 @@ class FakeVolumes:
     def context_keys(self) -> frozenset[str]:
         """See the protocol."""
         return frozenset({"near", "apart"})
+
+    def subscribe(self, fn: Callable[[str], None]) -> None:
+        """See the protocol; `report` calls it."""
+        self._subscribers.append(fn)
+
+    def report(self, volume: str) -> None:
+        """Report that a volume may have changed. volume: ID or name."""
+        for fn in self._subscribers:
+            fn(volume)
 
     def is_id(self, text: str) -> bool:
         """See the protocol."""

@@ -64,10 +64,12 @@ class Running:
             "1",
             "fake",
             "fake.example",
-            "zone",
             frozenset(Feature),
             {"": self.clouds.open},
-            counting.Reference("fake", lambda operation: operation.replace(" ", "_")),
+            "zone",
+            reference=counting.Reference(
+                "fake", lambda operation: operation.replace(" ", "_")
+            ),
         )
         expected = options.DriverOptions(
             endpoint=f"unix://{self.socket}",

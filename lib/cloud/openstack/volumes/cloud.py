@@ -106,6 +106,10 @@ class OpenStackVolumes:
         """See the protocol."""
         return parameters.CONTEXT_KEYS
 
+    def subscribe(self, fn: Callable[[str], None]) -> None:
+        """See the protocol: Cinder and Nova report no changes."""
+        del fn
+
     def is_id(self, text: str) -> bool:
         """See the protocol."""
         return translate.is_id(text)
