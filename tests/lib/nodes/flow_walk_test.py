@@ -3,8 +3,7 @@
 import collections
 import copy
 import dataclasses
-import datetime
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import hypothesis
@@ -15,28 +14,14 @@ from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import errors as kube_errors
-from lib.kube import events, resources, store
 from lib.kube import nodes as kube_nodes
+from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
-from lib.nodes import act, deletion_budget, flow, model, observe
+from lib.nodes import deletion_budget, model
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
-
-NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
-SHUT = {"key": kube_nodes.SHUTDOWN_TAINT, "effect": "NoSchedule"}
-MINE = {"key": "mine", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
-AGE = datetime.timedelta(hours=1)
-ROUNDS_MAX = 20
-STEP_S = 5.0
-SETTINGS = model.NodeSettings(unnamed_age_s=2 * STEP_S)
-"""A process that has just started must wait as long as one that has seen a Node join;
-a walk has no ten minutes."""
-
-
-class Death(BaseException):
-    """The process ends here."""
+from tests.harness.nodes import walk
 
 
 class Ground:
@@ -44,7 +29,7 @@ class Ground:
 
     def __init__(self) -> None:
         self.now_s = 1000.0
-        self.api = fake_api.FakeApi(lambda: NOW)
+        self.api = fake_api.FakeApi(lambda: walk.NOW)
         self.cloud = fake_instances.FakeInstances()
         self.acting = "reading"
         self.actions = collections.Counter[str]()
@@ -61,7 +46,7 @@ class Ground:
         self.passed += 1
         if self.passed - 1 == self.die_at:
             self.died_in = self.acting
-            raise Death
+            raise walk.Death
 
     def server(self, name: str, phase: Phase = Phase.RUNNING, ip: str = "1") -> None:
         self.cloud.put(
@@ -86,100 +71,24 @@ class Ground:
         labels: dict[str, str] | None = None,
     ) -> None:
         named = provider_id or fake_instances.provider_id(f"id-{name}")
-        is_new = NEW in taints
-        spec: dict[str, object] = {"taints": list(taints)}
-        if not is_new:
-            spec["providerID"] = named
-        ip = {"type": "InternalIP", "address": "10.0.0.1"}
-        hostname = {"type": "Hostname", "address": name}
-        self.api.put(
-            resources.NODES,
-            {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {"name": name, "labels": labels or {"mine": "kept"}},
-                "spec": spec,
-                "status": {
-                    "addresses": [hostname] if is_new else [ip, hostname],
-                    "conditions": [{"type": "Ready", "status": ready}],
-                },
-            },
-        )
+        walk.put_node(self.api, name, taints, ready, named, labels)
 
-    def _nodes(self) -> list[dict[str, Any]]:
-        return [dict(node) for node in copy.deepcopy(self.api.all(resources.NODES))]
+    def open(self) -> fake_instances.FakeInstances:
+        return self.cloud
 
-    def state(self) -> dict[str, Any]:
-        """What a user sees of the Nodes, versions and uids aside."""
-        return {
-            str(node["metadata"]["name"]): {
-                "labels": node["metadata"]["labels"],
-                "spec": node["spec"],
-                "status": node["status"],
-            }
-            for node in self._nodes()
-        }
-
-
-class Process:
-    """One life of the daemon, with all that it keeps in memory."""
-
-    def __init__(self, ground: Ground, settings: model.NodeSettings) -> None:
-        self.ground = ground
-        self.nodes = store.Store(ground.api, resources.NODES, kube_nodes.Node)
-        recorders = {
-            source: events.Recorder(ground.api, component=source, host="")
-            for source in model.Source
-        }
-        observer = observe.NodeObserver(
-            self.nodes,
-            ground.api,
-            lambda: ground.cloud,
-            settings,
-            runner.Clocks(lambda: NOW + AGE, lambda: ground.now_s),
-        )
-        actor = act.NodeActor(ground.api, self.nodes, recorders)
-        self.initialised: list[str] = []
-        self.flow = flow.NodesFlow(
-            observer, actor, settings, lambda node: self.initialised.append(node.name)
-        )
-        self.nodes.relist()
-
-    def round(self) -> int:
-        """Take every Node for every topic once; give the number of actions."""
-        self.nodes.relist()
-        topics = frozenset(str(topic) for topic in model.Topic)
-        claims = [queue.Claim(name, topics) for name in self.nodes.items()]
-        done = sum(map(self._pass, self.flow.observe(claims).values()))
-        self.ground.now_s += STEP_S
-        return done
-
-    def _pass(self, snapshot: model.Snapshot) -> int:
-        actions = runner.decide(self.flow, snapshot, NOW).actions
-        for action in actions:
-            self.ground.acting = type(action).__name__
-            try:
-                snapshot = self.flow.act(snapshot, action)
-            except kube_errors.KubeError as error:
-                if self.flow.failure(error) is None:
-                    raise
-                break
-            finally:
-                self.ground.acting = "reading"
-            self.ground.actions[type(action).__name__] += 1
-        # What lasts is said again and again: it only counts the Event up.
-        return sum(not isinstance(action, model.RecordEvent) for action in actions)
+    def state(self) -> Mapping[str, Any]:
+        return walk.state(self.api)
 
 
 def test_a_node_whose_last_write_the_watch_has_not_shown_is_held() -> None:
     ground = Ground()
     ground.server("web")
-    ground.node("web", NEW)
-    process = Process(ground, model.NodeSettings())
+    ground.node("web", walk.NEW)
+    process = walk.NodesProcess(ground, model.NodeSettings())
     process.nodes.note_write("web", "999999")
     claim = queue.Claim("web", frozenset({str(model.Topic.SYNC)}))
     (snapshot,) = process.flow.observe([claim]).values()
-    outcome = runner.decide(process.flow, snapshot, NOW)
+    outcome = runner.decide(process.flow, snapshot, walk.NOW)
     assert outcome == Outcome(requeue_after_s=runner.HELD_S)
 
 
@@ -190,41 +99,23 @@ def everything() -> Ground:
         ground.server(name, ip="2" if name == "renumbered" else "1")
     ground.server("off", Phase.STOPPED)
     ground.server("back")
-    ground.node("new-1", NEW, MINE)
-    ground.node("new-2", NEW)
-    ground.node("steady", MINE)
+    ground.node("new-1", walk.NEW, walk.MINE)
+    ground.node("new-2", walk.NEW)
+    ground.node("steady", walk.MINE)
     ground.node("renumbered")
     ground.node("labelled", labels={"failure-domain.beta.kubernetes.io/zone": "az1"})
-    ground.node("off", MINE, ready="Unknown")
-    ground.node("back", SHUT)
+    ground.node("off", walk.MINE, ready="Unknown")
+    ground.node("back", walk.SHUT)
     ground.node("gone", ready="Unknown")
-    ground.node("gone-new", NEW, ready="Unknown")
+    ground.node("gone-new", walk.NEW, ready="Unknown")
     ground.node("foreign", ready="Unknown", provider_id="static://a/b")
     return ground
-
-
-def settle(ground: Ground, settings: model.NodeSettings) -> int:
-    """Run processes, each until it dies, until one has nothing to do for long enough.
-
-    Gives the number of rounds it took.
-    """
-    idle = rounds = 0
-    process: Process | None = None
-    while idle * STEP_S <= settings.confirm_after_s:
-        rounds += 1
-        assert rounds < ROUNDS_MAX, "the flow does not converge"
-        try:
-            process = process or Process(ground, settings)
-            idle = 0 if process.round() else idle + 1
-        except Death:
-            process, idle = None, 0
-    return rounds
 
 
 @pytest.fixture(scope="module")
 def undisturbed() -> Ground:
     ground = everything()
-    settle(ground, SETTINGS)
+    walk.settle(ground, walk.SETTINGS)
     return ground
 
 
@@ -241,7 +132,7 @@ def test_every_node_ends_as_it_should(undisturbed: Ground) -> None:
         "back": [],
         "foreign": [],
     }
-    assert state["new-1"]["spec"]["taints"] == [MINE]
+    assert state["new-1"]["spec"]["taints"] == [walk.MINE]
     assert state["new-1"]["spec"]["providerID"] == "openstack:///id-new-1"
     assert state["new-1"]["labels"]["topology.kubernetes.io/zone"] == "az1"
     assert state["new-1"]["labels"]["mine"] == "kept"
@@ -253,35 +144,14 @@ def test_every_node_ends_as_it_should(undisturbed: Ground) -> None:
 
 def test_a_settled_cluster_costs_no_write(undisturbed: Ground) -> None:
     before = len(undisturbed.api.calls)
-    settle(undisturbed, SETTINGS)
+    walk.settle(undisturbed, walk.SETTINGS)
     assert not [call for call in undisturbed.api.calls[before:] if call.is_write]
 
 
-def deaths() -> Iterator[tuple[int, Ground]]:
-    """Yield the ground after a death at each call, before and after it, in turn."""
-    at = 0
-    while True:
-        ground = everything()
-        ground.die_at = at
-        settle(ground, SETTINGS)
-        if not ground.died_in:
-            return
-        yield at, ground
-        at += 1
-
-
 def test_death_at_every_call_ends_the_same(undisturbed: Ground) -> None:
-    """Prints what was being done when death came, and how often; each must appear."""
-    expected = undisturbed.state()
-    table = collections.Counter[str]()
-    for at, ground in deaths():
-        assert ground.state() == expected, f"death {at}, in {ground.died_in}"
-        table[ground.died_in] += 1
-    for name, count in sorted(table.items()):
-        print(f"{name:22} died {count:3} times, converged {count:3}")
-    telling = {"RecordEvent", "HoldNodeBack"}  # these only queue an Event
-    writing = {kind.__name__ for kind in model.Action.__args__} - telling
-    assert set(table) == {"reading", *writing}
+    """Each action appears among those in which a process died."""
+    table = walk.converges(everything, undisturbed.state())
+    assert table == {"reading", *walk.kinds_of_writes()}
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
@@ -301,7 +171,7 @@ def test_every_write_may_fail_once(
         for verb in ("patch", "delete"):
             fault = calls.Fault(error, verb, "nodes", node, after=lost)
             ground.api.faults.append(fault)
-    settle(ground, SETTINGS)
+    walk.settle(ground, walk.SETTINGS)
     assert ground.state() == undisturbed.state()
 
 
@@ -317,7 +187,7 @@ def test_every_write_may_fail_once(
 def test_a_cloud_that_fails_costs_no_node(error: errors.CloudError) -> None:
     ground = everything()
     ground.cloud.faults = [error] * 60
-    process = Process(ground, SETTINGS)
+    process = walk.NodesProcess(ground, walk.SETTINGS)
     for _ in range(10):
         process.round()
     assert set(ground.state()) == set(everything().state())
@@ -326,7 +196,7 @@ def test_a_cloud_that_fails_costs_no_node(error: errors.CloudError) -> None:
 def test_one_direct_not_found_deletes_nothing() -> None:
     """The list and the first look say gone, then the server is back."""
     ground = everything()
-    process = Process(ground, SETTINGS)
+    process = walk.NodesProcess(ground, walk.SETTINGS)
     process.round()
     ground.server("gone")
     ground.server("gone-new")
@@ -341,8 +211,8 @@ def test_the_number_of_cloud_calls_does_not_grow_with_the_nodes() -> None:
         ground = Ground()
         for n in range(number):
             ground.server(f"node-{n}")
-            ground.node(f"node-{n}", NEW)
-        Process(ground, SETTINGS).round()
+            ground.node(f"node-{n}", walk.NEW)
+        walk.NodesProcess(ground, walk.SETTINGS).round()
         counts.append(len(ground.cloud.calls))
     assert counts == [1, 1]
 
@@ -350,8 +220,8 @@ def test_the_number_of_cloud_calls_does_not_grow_with_the_nodes() -> None:
 def test_writes_per_new_node() -> None:
     ground = Ground()
     ground.server("one")
-    ground.node("one", NEW)
-    settle(ground, SETTINGS)
+    ground.node("one", walk.NEW)
+    walk.settle(ground, walk.SETTINGS)
     writes = [c for c in ground.api.calls if c.is_write and c.resource == "nodes"]
     assert [(c.verb, c.subresource) for c in writes] == [
         ("patch", "status"),
@@ -362,7 +232,7 @@ def test_writes_per_new_node() -> None:
 def test_each_initialised_node_is_told_of_once() -> None:
     """Those that were new, once they are written, and no other."""
     ground = everything()
-    process = Process(ground, SETTINGS)
+    process = walk.NodesProcess(ground, walk.SETTINGS)
     for _ in range(3):
         process.round()
     assert sorted(process.initialised) == ["new-1", "new-2"]
@@ -381,9 +251,9 @@ class World:
     def __init__(self) -> None:
         self.ground = Ground()
         self.settings = dataclasses.replace(
-            SETTINGS, limit=deletion_budget.Limit(count=100)
+            walk.SETTINGS, limit=deletion_budget.Limit(count=100)
         )
-        self.process: Process | None = None
+        self.process: walk.NodesProcess | None = None
         self.booted = 0
         self.ground.api.before_call = self._look
         self.ground.server(self.rest)
@@ -444,7 +314,7 @@ class World:
 
     def register(self, name: str) -> None:
         if self.node(name) is None:
-            self.ground.node(name, NEW)
+            self.ground.node(name, walk.NEW)
 
     def _report(self, name: str, ready: str) -> None:
         if node := self.node(name):
@@ -487,14 +357,14 @@ class World:
         servers = dict(cloud.instances)
         cloud.instances.clear()
         self.process = None
-        for _ in range(2 + int(self.settings.confirm_after_s / STEP_S)):
+        for _ in range(2 + int(self.settings.confirm_after_s / walk.STEP_S)):
             self.work()
         self.process = None
         cloud.instances.update(servers)
         assert self.ground.state().keys() == before
 
     def work(self) -> None:
-        self.process = self.process or Process(self.ground, self.settings)
+        self.process = self.process or walk.NodesProcess(self.ground, self.settings)
         self.process.round()
 
     def no_trouble(self, name: str) -> None:
@@ -505,7 +375,7 @@ class World:
         self.ground.cloud.faults.clear()
         self.ground.cloud.unlisted.clear()
         self.ground.api.faults.clear()
-        settle(self.ground, self.settings)
+        walk.settle(self.ground, self.settings)
 
     def check(self, name: str) -> None:
         """See that a Node is as its server and its kubelet say."""
