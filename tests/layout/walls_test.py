@@ -59,6 +59,10 @@ DENIED = {
         "lib/lab/kube/kubelet.py",
         "lib/lab/openstack/layout.py",
     ),
+    "a cloud of the lab imports another": (
+        "lib/lab/dvp/parent.py",
+        "lib/lab/openstack/layout.py",
+    ),
     "the edge of CSI imports a provider": (
         "lib/csi/driver.py",
         "lib/cloud/openstack/client.py",

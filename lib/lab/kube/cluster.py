@@ -4,7 +4,8 @@ import base64
 import json
 import os
 import pathlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import yaml
 
@@ -70,9 +71,18 @@ def create_all(api: client.Api, manifests: str) -> tuple[str, ...]:
 
     What is there is left as it is: in an existing cluster it may have another owner.
     """
+    return create_documents(api, yaml.safe_load_all(manifests), _KINDS)
+
+
+def create_documents(
+    api: client.Api,
+    documents: Iterable[Mapping[str, Any]],
+    kinds: Mapping[str, resources.Resource],
+) -> tuple[str, ...]:
+    """Create objects, as `create_all`. kinds: of the objects, by their names."""
     created = []
-    for document in yaml.safe_load_all(manifests):
-        kind = _KINDS[document["kind"]]
+    for document in documents:
+        kind = kinds[document["kind"]]
         meta = document["metadata"]
         body = json.dumps(document).encode()
         try:

@@ -1,0 +1,147 @@
+"""The parent cluster of a lab: a control plane of its own, and the simulator.
+
+Its ports are those of the lab's cloud: it runs beside the lab's own control plane.
+Rules: `up` may be repeated and leaves alone what runs; `down` keeps the data.
+"""
+
+import datetime
+import functools
+import pathlib
+import sys
+from collections.abc import Sequence
+
+from lib.kube import client, resources
+from lib.kube.resources import Resource
+from lib.lab import places
+from lib.lab.dvp import kinds, parent_kinds, parent_simulation, policies, project
+from lib.lab.dvp.machines import NODE_LABEL
+from lib.lab.kube import admin_api, cluster, control_plane, simulated_kubelet
+from lib.lab.run import processes, progress
+
+SIMULATOR = "parent-simulator"
+NAMESPACE = "child"
+"""The project of the lab's own cluster."""
+_READY_S = 90.0
+_ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_PLURALS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+_KINDS = {
+    kind.kind: kind
+    for kind in (
+        resources.DEFINITIONS,
+        resources.NODES,
+        resources.STORAGE_CLASSES,
+        resources.CLUSTER_ROLES,
+        kinds.CLASSES,
+        kinds.CLUSTER_IMAGES,
+        *(
+            Resource("admissionregistration.k8s.io", "v1", plural, name, False)
+            for name, plural in zip(_ADMISSION, _PLURALS, strict=True)
+        ),
+    )
+}
+"""Kinds of what a new parent is filled with."""
+
+
+def beside(where: places.Places) -> places.Places:
+    """Return the places of the parent of a lab."""
+    return places.Places(where.cache, where.state / "parent", where.port("cloud-1"))
+
+
+def folder(parent: places.Places) -> pathlib.Path:
+    """Return the folder of the data of disks, see `backing.py`."""
+    return parent.state / "volumes"
+
+
+def up(parent: places.Places, shown: progress.Progress) -> None:
+    """Start control plane and simulator; return when VMs can be created.
+
+    parent: places of the parent itself, see `beside`.
+
+    Raises:
+        LabError: a program is not built, a port is taken, or one did not start.
+        KubeError: the API server refused.
+    """
+    control_plane.up(parent, shown)
+    with shown.step("Prepare the parent cluster"):
+        opened = api(parent)
+        cluster.create_documents(opened, parent_kinds.definitions(), _KINDS)
+        _wait_for(parent, (*kinds.SIMULATED, kinds.ADDRESS_LEASES))
+        rest = (*policies.documents(), *_nodes(), *project.base())
+        cluster.create_documents(opened, rest, _KINDS)
+        start_simulator(parent)
+        ready = f"/apis/{kinds.GROUP}/v1alpha2/virtualmachineclasses/{project.CLASS}"
+        processes.wait_for(
+            parent,
+            SIMULATOR,
+            lambda: b'"Ready"' in admin_api.ask(parent, "GET", ready)[1],
+            _READY_S,
+        )
+
+
+def _wait_for(parent: places.Places, served: Sequence[Resource]) -> None:
+    for kind in served:
+        processes.wait_for(
+            parent,
+            "kube-apiserver",
+            functools.partial(admin_api.answers, parent, kind.path()),
+            _READY_S,
+        )
+
+
+def _nodes() -> Sequence[kinds.Json]:
+    now = datetime.datetime.now(datetime.UTC)
+    documents: list[kinds.Json] = []
+    for name, zone in zip(parent_simulation.NODES, "abc", strict=True):
+        document = simulated_kubelet.manifest(name, now)
+        labels = {
+            "kubernetes.io/hostname": name,
+            "topology.kubernetes.io/zone": zone,
+            "topology.kubernetes.io/region": "parent",
+            NODE_LABEL: "",
+        }
+        meta = {"name": name, "labels": labels}
+        documents.append({**document, "metadata": meta, "spec": {}})
+    return documents
+
+
+def start_simulator(parent: places.Places) -> None:
+    """Start the simulator from the sources that this process has imported."""
+    code = f"import {parent_simulation.__name__} as program; program.main()"
+    words = (
+        *(sys.executable, "-c", code),
+        f"--kubeconfig={control_plane.admin_kubeconfig(parent)}",
+        f"--folder={folder(parent)}",
+    )
+    env = {"PYTHONPATH": ":".join(part for part in sys.path if part)}
+    processes.start(parent, SIMULATOR, words, env)
+
+
+def serve_checked_services(parent: places.Places) -> None:
+    """Have the parent serve ServiceWithHealthchecks.
+
+    Raises:
+        LabError: the API server refused, or does not serve it in time.
+    """
+    cluster.create_documents(api(parent), [parent_kinds.checked_service()], _KINDS)
+    _wait_for(parent, [kinds.CHECKED_SERVICES])
+
+
+def api(parent: places.Places) -> client.Api:
+    """Open the parent with all rights."""
+    return cluster.connect(control_plane.admin_kubeconfig(parent))
+
+
+def make_project(parent: places.Places, namespace: str = NAMESPACE) -> project.Project:
+    """CreateObject a project unless it is there.
+
+    Raises:
+        KubeError: the parent refused or did not answer.
+    """
+    admin = control_plane.admin_kubeconfig(parent)
+    return project.ensure(api(parent), admin, namespace, parent.state / "users")
+
+
+def down(parent: places.Places) -> None:
+    """Stop simulator and control plane; fine when they do not run."""
+    processes.stop(parent, [SIMULATOR])
+    control_plane.down(parent)

@@ -1,0 +1,198 @@
+"""How images, classes, addresses and Services of a parent cluster move. Pure."""
+
+import datetime
+from collections.abc import Iterator
+
+from lib.kube import resources
+from lib.lab.dvp import pools, writes
+from lib.lab.dvp.kinds import (
+    ADDRESS_LEASES,
+    ADDRESSES,
+    CHECKED_SERVICES,
+    CLASSES,
+    CLUSTER_IMAGES,
+    IMAGES,
+    MACHINES,
+    Item,
+    Json,
+    World,
+)
+from lib.lab.dvp.writes import CreateObject, Finding, Step
+
+_SIZE = {
+    "stored": "32Mi",
+    "storedBytes": str(2**25),
+    "unpacked": "64Mi",
+    "unpackedBytes": str(2**26),
+}
+
+
+class Allocated:
+    """The addresses that a parent gives out: to VMs, and to Services."""
+
+    def __init__(self) -> None:
+        self.machines = pools.Pool("10.64.0.0/12")
+        self.services = pools.Pool("192.0.2.0/24", "198.18.0.0/15")
+
+
+def decide(
+    world: World, allocated: Allocated, now: datetime.datetime
+) -> Iterator[Step]:
+    """Yield what happens to each of these objects."""
+    yield from _images(world, now)
+    yield from _classes(world, now)
+    yield from _addresses(world, allocated, now)
+    yield from _services(world, allocated)
+    yield from _checked_services(world)
+
+
+def _images(world: World, now: datetime.datetime) -> Iterator[Step]:
+    for kind in (IMAGES, CLUSTER_IMAGES):
+        for image in world.of(kind).values():
+            if image.is_ending:
+                continue
+            if not image.phase:
+                row = Finding("Ready", False, "Provisioning")
+                rows = writes.conditions(image, now, row)
+                fields: Json = {"phase": "Provisioning", "conditions": rows}
+                call = writes.status(kind, image, fields)
+                yield Step("image-provisioning", image, [call])
+            elif image.phase == "Provisioning":
+                rows = writes.conditions(image, now, Finding("Ready", True, "Ready"))
+                fields = {"phase": "Ready", "size": _SIZE, "format": "qcow2"}
+                fields |= {"progress": "100%", "conditions": rows}
+                call = writes.status(kind, image, fields)
+                yield Step("image-ready", image, [call])
+
+
+def _classes(world: World, now: datetime.datetime) -> Iterator[Step]:
+    for item in world.of(CLASSES).values():
+        if not item.phase:
+            rows = writes.conditions(item, now, Finding("Ready", True, "Ready"))
+            fields = {"phase": "Ready", "conditions": rows}
+            yield Step("class-ready", item, [writes.status(CLASSES, item, fields)])
+
+
+def _addresses(
+    world: World, allocated: Allocated, now: datetime.datetime
+) -> Iterator[Step]:
+    users = {
+        f"{vm.namespace}/{vm.status.get('virtualMachineIPAddressName')}": vm.name
+        for vm in world.of(MACHINES).values()
+    }
+    items = world.of(ADDRESSES)
+    taken = {str(item.status.get("address")) for item in items.values()}
+    for key, item in items.items():
+        if not item.phase:
+            address = item.spec.get("staticIP")
+            address = address or allocated.machines.give(item.uid, taken)
+            yield _bind(item, str(address), now)
+        elif item.phase == "Bound" and key in users:
+            yield _used("address-attached", item, "Attached", users[key])
+        elif item.phase == "Attached" and key not in users:
+            yield _used("address-released", item, "Bound", "")
+    for lease in world.of(ADDRESS_LEASES).values():
+        reference = lease.spec.get("virtualMachineIPAddressRef") or {}
+        key = f"{reference.get('namespace')}/{reference.get('name')}"
+        word = "Bound" if key in items else "Released"
+        if lease.phase != word:
+            call = writes.status(ADDRESS_LEASES, lease, {"phase": word})
+            yield Step("lease-released", lease, [call])
+
+
+def _used(transition: str, item: Item, phase: str, machine: str) -> Step:
+    fields = {"phase": phase, "virtualMachineName": machine}
+    return Step(transition, item, [writes.status(ADDRESSES, item, fields)])
+
+
+def _bind(item: Item, address: str, now: datetime.datetime) -> Step:
+    rows = writes.conditions(item, now, Finding("Bound", True, "Bound"))
+    fields = {"phase": "Bound", "address": address, "conditions": rows}
+    reference = {"name": item.name, "namespace": item.namespace}
+    lease = {
+        "apiVersion": ADDRESS_LEASES.api_version,
+        "kind": ADDRESS_LEASES.kind,
+        "metadata": {"name": f"ip-{address.replace('.', '-')}"},
+        "spec": {"virtualMachineIPAddressRef": reference},
+    }
+    calls: list[writes.Call] = [
+        CreateObject(ADDRESS_LEASES, "", lease),
+        writes.status(ADDRESSES, item, fields),
+    ]
+    return Step("address-bound", item, calls)
+
+
+def _services(world: World, allocated: Allocated) -> Iterator[Step]:
+    services = world.of(resources.SERVICES)
+    taken = {
+        str(row.get("ip"))
+        for service in services.values()
+        for row in (service.status.get("loadBalancer") or {}).get("ingress", ())
+    }
+    for service in services.values():
+        balancer = service.status.get("loadBalancer") or {}
+        if service.spec.get("type") != "LoadBalancer" or service.is_ending:
+            continue
+        asked = service.spec.get("loadBalancerIP")
+        present = [row.get("ip") for row in balancer.get("ingress", ())]
+        if present and (not asked or present == [asked]):
+            continue
+        address = asked or allocated.services.give(service.uid, taken)
+        row = {"ip": address, "ipMode": "VIP"}
+        body = {"status": {"loadBalancer": {"ingress": [row]}}}
+        call = writes.PatchObject(resources.SERVICES, service, body, "status")
+        yield Step("service-ingress", service, [call])
+
+
+_COPIED = (
+    *("type", "ports", "selector", "externalTrafficPolicy", "externalIPs"),
+    *("loadBalancerClass", "loadBalancerIP"),
+)
+
+
+def _checked_services(world: World) -> Iterator[Step]:
+    for item in world.of(CHECKED_SERVICES).values():
+        if item.is_ending:
+            continue
+        service = world.get(resources.SERVICES, item.namespace, item.name)
+        if service is None:
+            yield Step("checked-service", item, [_own_service(item)])
+            continue
+        desired = {name: item.spec[name] for name in _COPIED if name in item.spec}
+        if not _has(desired, service.spec):
+            change = writes.PatchObject(resources.SERVICES, service, {"spec": desired})
+            yield Step("checked-service", item, [change])
+            continue
+        balancer = service.status.get("loadBalancer") or {}
+        if balancer != item.status.get("loadBalancer", {}):
+            call = writes.status(CHECKED_SERVICES, item, {"loadBalancer": balancer})
+            yield Step("checked-service", item, [call])
+
+
+def _has(desired: object, present: object) -> bool:
+    """Report whether a document has all that another one has."""
+    if isinstance(desired, dict) and isinstance(present, dict):
+        return all(_has(value, present.get(key)) for key, value in desired.items())
+    if isinstance(desired, list) and isinstance(present, list):
+        pairs = zip(desired, present, strict=False)
+        return len(desired) == len(present) and all(_has(*pair) for pair in pairs)
+    return desired == present
+
+
+def _own_service(item: Item) -> CreateObject:
+    owner = {
+        "apiVersion": CHECKED_SERVICES.api_version,
+        "kind": CHECKED_SERVICES.kind,
+        "name": item.name,
+        "uid": item.uid,
+        "controller": True,
+    }
+    meta = {
+        "name": item.name,
+        "labels": dict(item.metadata.labels),
+        "annotations": dict(item.metadata.annotations),
+        "ownerReferences": [owner],
+    }
+    spec = {name: item.spec[name] for name in _COPIED if name in item.spec}
+    body = {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
+    return CreateObject(resources.SERVICES, item.namespace, body)
