@@ -22,6 +22,14 @@ def virtio(volume_id: str) -> tuple[str, Sequence[str]]:
     return volume_id[:SERIAL], (f"virtio-{volume_id[:SERIAL]}",)
 
 
+def scsi(serial: str) -> tuple[str, Sequence[str]]:
+    """Return serial and links of a volume that is named by its serial, of QEMU's SCSI.
+
+    Source: systemd udev rules, 60-persistent-storage.rules: by-id of SCSI disks.
+    """
+    return serial, (f"scsi-0QEMU_QEMU_HARDDISK_{serial}",)
+
+
 def at_once(volume_id: str) -> float:
     """Return no delay."""
     del volume_id
@@ -31,7 +39,8 @@ def at_once(volume_id: str) -> float:
 class AttachedDisks:
     """Keeps the disks of one machine the same as the attachments of its instance.
 
-    delay_s: seconds by which a disk appears after Nova attached it, for each volume.
+    delay_s: seconds by which a disk appears after the cloud attached it, for each
+    volume. names: serial and links of a volume by its ID.
     failure: what ended `followed` early; None while it works.
     """
 
@@ -40,8 +49,10 @@ class AttachedDisks:
         attachments: pathlib.Path,
         machine: loop_disks.Machine,
         delay_s: Callable[[str], float] = at_once,
+        names: Callable[[str], tuple[str, Sequence[str]]] = virtio,
     ) -> None:
         self._attachments = attachments
+        self._names = names
         self._machine = machine
         self._delay_s = delay_s
         self._due: dict[str, float] = {}
@@ -74,7 +85,7 @@ class AttachedDisks:
             self._due[volume_id] = now + delay_s
         if now < self._due[volume_id]:
             return
-        serial, names = virtio(volume_id)
+        serial, names = self._names(volume_id)
         with contextlib.suppress(FileNotFoundError):
             disk = self._machine.plug_file(link, serial, *names)
             self.disks[volume_id] = disk

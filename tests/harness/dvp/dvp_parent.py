@@ -32,7 +32,9 @@ Then, in tests:
     parent.attachments("node-1")                       # folder of links for devices
 
 
-Names of transitions, and what each is based on: `lib/lab/dvp/transitions.py`.
+Loop devices of a VM: `attached_disks.AttachedDisks(parent.attachments(hostname),
+machine, names=attached_disks.scsi)`. Names of transitions, and
+what each is based on: `lib/lab/dvp/transitions.py`.
 """
 
 import concurrent.futures
