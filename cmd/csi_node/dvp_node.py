@@ -1,20 +1,20 @@
 """A node of DVP: a virtual machine of a parent cluster of Kubernetes.
 
-Source: Deckhouse dvp-csi-driver and virtualization: the driver's name; the node's id is
-the name of its Node; 16 disks per machine, one of which is the root disk; the serial of
-a disk is the MD5 of the UID of its VirtualDisk, of which the volume's id is the name.
+It has no credentials of the parent: csi-controller names the disk of a volume in the
+publish context, and the limit follows from the disks of the machine.
+
+Source: Deckhouse dvp-csi-driver: the node's id is the name of its Node.
 """
 
-import hashlib
 from collections.abc import Mapping
 
+from lib.cloud.dvp.volumes import disk_serial
 from lib.csi import node_driver, node_flags
+from lib.kernel.model import Disk
 from lib.process import config, flags
 
-DRIVER = "csi.dvp.deckhouse.io"
-DISK_UID = "mooring.io/virtual-disk-uid"
-"""Key of the publish context by which csi-controller names the disk to the node."""
-VOLUMES_MAX = 15
+DRIVER = disk_serial.DRIVER
+DISK_UID = disk_serial.DISK_UID
 
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
@@ -37,8 +37,13 @@ def program(
         "",
         serial,
         lambda needs_zone: place,
-        volumes_max=VOLUMES_MAX,
+        slots=node_driver.DeviceSlots(disk_serial.DEVICES_MAX, takes_slot),
     )
+
+
+def takes_slot(disk: Disk) -> bool:
+    """Report whether a disk is one of the limited devices of a machine."""
+    return disk_serial.is_device(disk.serial)
 
 
 def serial(volume_id: str, publish_context: Mapping[str, str]) -> str:
@@ -48,4 +53,4 @@ def serial(volume_id: str, publish_context: Mapping[str, str]) -> str:
     """
     del volume_id
     uid = publish_context.get(DISK_UID, "")
-    return hashlib.md5(uid.encode()).hexdigest() if uid else ""  # noqa: S324 - DVP's
+    return disk_serial.of_uid(uid) if uid else ""

@@ -20,7 +20,7 @@ from lib.csi import (
 from lib.csi import server as csi_server
 from lib.daemon import common_flags
 from lib.kernel import errors
-from lib.kernel.model import Link, Mount
+from lib.kernel.model import Disk, Link, Mount
 from lib.kernel.protocol import Kernel
 from lib.node_volumes import limits, observe, orphans
 from lib.node_volumes.flow import NodeVolumesFlow
@@ -57,12 +57,21 @@ class NodePlace:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class DeviceSlots:
+    """Limit of the devices of a machine. takes: whether a disk takes a slot."""
+
+    most: int
+    takes: Callable[[Disk], bool]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class NodeDriverProgram:
     """Which plugin this is: all that differs between clouds.
 
-    driver: the name in CSIDriver. zone_key: the topology segment. serial: of a disk.
-    place: raises IdentityUnknown; needs_zone: fail rather than report no zone. hints:
-    further links of a serial. volumes_max: as configured, None: not set.
+    driver: the name in CSIDriver. zone_key: the topology segment; empty: none. serial:
+    of a disk. place: raises IdentityUnknown; needs_zone: fail rather than report no
+    zone. hints: further links of a serial. volumes_max: as configured, None: not set.
+    slots: of machines with a limit of their own; None: the capacity of the bus.
     """
 
     name: str
@@ -73,6 +82,7 @@ class NodeDriverProgram:
     place: Callable[[bool], NodePlace]
     hints: Callable[[str], Sequence[Link]] = observe.no_hints
     volumes_max: int | None = None
+    slots: DeviceSlots | None = None
 
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
@@ -190,8 +200,14 @@ class NodePlugin:
         fixed = self._values[node_flags.MAX_VOLUMES] or self._program.volumes_max
         if fixed:
             return fixed
-        own = limits.managed(self._mounts(), self._kubelet, self._program.driver)
-        return limits.of_bus(self._kernel.disks(), own)
+        mounts, disks = self._mounts(), self._kernel.disks()
+        own = limits.managed(mounts, self._kubelet, self._program.driver)
+        slots = self._program.slots
+        if slots is None:
+            return limits.of_bus(disks, own)
+        devices = [disk for disk in disks if slots.takes(disk)]
+        own |= limits.published(mounts, self._kubelet)
+        return limits.of_slots(slots.most, devices, own)
 
     def _mounts(self) -> tuple[Mount, ...]:
         mounts = self._kernel.mounts()

@@ -10,6 +10,7 @@ each; virtio-scsi has 256 targets.
 
 Source: libvirt, "PCI topology and hotplug"; VIRTIO 1.2, 5.6.6 (SCSI host device).
 """
+_OF_POD = "/volumes/kubernetes.io~csi/"
 
 
 def of_bus(disks: Sequence[Disk], managed: Collection[DeviceNumber]) -> int:
@@ -32,3 +33,28 @@ def managed(mounts: Sequence[Mount], kubelet: str, driver: str) -> set[DeviceNum
     """
     own = f"{kubelet}/plugins/kubernetes.io/csi/{driver}"
     return {mount.number for mount in mounts if is_below(mount.target, own)}
+
+
+def of_slots(
+    most: int, devices: Sequence[Disk], managed: Collection[DeviceNumber]
+) -> int:
+    """Return the slots of a machine minus those of devices that are not managed.
+
+    At least one volume is offered. most: slots. devices: disks that take one each.
+    """
+    return max(most - sum(disk.number not in managed for disk in devices), 1)
+
+
+def published(mounts: Sequence[Mount], kubelet: str) -> set[DeviceNumber]:
+    """Return the numbers of the disks that some CSI driver has mounted for pods.
+
+    Also without staging, as reference drivers do.
+
+    Source: kubernetes pkg/volume/csi (csi_util.go): paths of volumes of pods.
+    """
+    pods = f"{kubelet}/pods"
+    return {
+        mount.number
+        for mount in mounts
+        if is_below(mount.target, pods) and _OF_POD in mount.target
+    }

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import pathlib
 
+import prometheus_client
 import pytest
 
 from csi_node import dvp_node, main
@@ -19,7 +20,10 @@ UID = "0b9e3a5e-6a0f-4f0e-8a53-0a4d7d7a2f11"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """Forms of one cloud. serial, link: of the disk of volume `DISK`."""
+    """Forms of one cloud. serial, link: of the disk of volume `DISK`.
+
+    limit: of the devices of a machine; None: that of the bus.
+    """
 
     cloud: str
     driver: str
@@ -48,7 +52,7 @@ TABLE = (
         "worker-1",
         MD5,
         f"scsi-0QEMU_QEMU_HARDDISK_{MD5}",
-        15,
+        16,
     ),
     Row(
         "zvirt",
@@ -102,12 +106,49 @@ def test_forms_of_a_cloud(row: Row, sys: pathlib.Path) -> None:
         node_program.place(False).id,
         serial,
     )
-    print(
-        f"{row.cloud:10} {' '.join(shown)} {row.link} limit={node_program.volumes_max}"
-    )
+    print(f"{row.cloud:10} {' '.join(shown)} {row.link} limit={node_program.slots}")
     assert shown == (row.driver, row.zone_key, row.node_id, row.serial)
     assert row.link in lookup.names(serial)
-    assert node_program.volumes_max == row.limit
+    assert node_program.volumes_max is None
+    assert (node_program.slots.most if node_program.slots else None) == row.limit
+
+
+SLOTS = ((0, 16), (1, 15), (3, 13), (15, 1), (16, 1), (20, 1))
+"""Static disks and volumes. Source: Deckhouse dvp-csi-driver, node_test.go."""
+
+
+@pytest.mark.parametrize(("static", "expected"), SLOTS)
+def test_a_node_of_dvp_offers_the_slots_without_static_disks(
+    sys: pathlib.Path, static: int, expected: int
+) -> None:
+    """Disks without a serial of DVP take none; nor do those of volumes in use."""
+    kernel = FakeKernel()
+    kernel.plug("vdz", "", 2**20)
+    for number in range(static):
+        kernel.plug(f"sd{chr(97 + number)}", f"{number:032x}", 2**30)
+    mounts = (
+        "/k/plugins/kubernetes.io/csi/csi.dvp.deckhouse.io/1/globalmount",
+        "/k/pods/1/volumes/kubernetes.io~csi/pvc-1/mount",
+    )
+    for number, target in enumerate(mounts):
+        plugged = kernel.plug(f"sdy{number}", f"{number + 99:032x}", 2**30)
+        kernel.make_directory(target)
+        kernel.make_file_system(plugged.disk.path, "ext4", ())
+        kernel.mount(plugged.disk.path, target, "ext4", ())
+    words = ("--node-name=worker-1", "--with-topology=false")
+    values = flags.parse(
+        main.FLAGS, ("--endpoint=unix:///s", "--kubelet-directory=/k", *words)
+    )
+    plugin = node_driver.NodePlugin(
+        program("dvp", sys, *words),
+        kernel,
+        values,
+        prometheus_client.CollectorRegistry(),
+    )
+    info = plugin.info()
+    print(f"{static} static disks: {info.volumes_max} volumes")
+    assert info.volumes_max == expected
+    assert info.segments == {}
 
 
 def test_keys_of_the_publish_context_are_frozen() -> None:

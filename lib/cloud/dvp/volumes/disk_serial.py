@@ -16,7 +16,8 @@ DEVICES_MAX = 16
 """Block devices of a VM, static and hot-plugged.
 
 Source: deckhouse/virtualization, admission of VirtualMachines and attachments."""
-_SERIAL = re.compile(r"[0-9a-f]{32}")
+_SERIAL = re.compile(r"[0-9a-f]{20}(?:[0-9a-f]{12})?")
+"""virtio keeps the first 20 characters."""
 
 
 def of_uid(uid: str) -> str:
