@@ -1,12 +1,21 @@
 """Starts cloud-data-discoverer from the reference's own flags and environment."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING
 
 from cloud_data_discoverer import version
 from lib.daemon import common_flags
 from lib.discoverer import options
 from lib.discovery.openstack import provider
 from lib.process import command_line, config, flags, serving, shutdown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    # Heavy, and not needed for --help.
+    from lib.cloud.support.source import Observers, Opened
 
 NAME = "cloud-data-discoverer"
 CLOUDS = ("openstack",)
@@ -30,7 +39,6 @@ def main() -> None:
 def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     """Return the problems of flags, environment, files, credentials and addresses."""
     # Heavy, and not needed for --help.
-    from cloud_data_discoverer import openstack
     from lib.cloud.support.source import Unobserved
     from lib.daemon import server_certificate, starting
 
@@ -39,7 +47,7 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     address = values[common_flags.BIND_ADDRESS], values[options.SECURE_PORT]
 
     def connect() -> None:
-        openstack.source(openstack.read(os.environ), NAME).open(Unobserved())
+        opener(values, NAME)(Unobserved())
 
     problems = config.collect(
         lambda: options.read(values, os.environ, PROVIDER),
@@ -51,6 +59,19 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     if cloud in CLOUDS:
         return problems
     return (config.required("--cloud", cloud, "one of " + ", ".join(CLOUDS)), *problems)
+
+
+def opener(values: flags.Values, agent: str) -> Callable[[Observers], Opened]:
+    """Return what opens the cloud: of --cloud-config, else of the environment.
+
+    Raises:
+        ConfigError: variables of the environment cannot be used.
+    """
+    from cloud_data_discoverer import openstack
+
+    if path := values[options.CLOUD_CONFIG]:
+        return openstack.of_file(path, agent).open
+    return openstack.source(openstack.read(os.environ), agent).open
 
 
 def run(values: flags.Values) -> int:
@@ -65,13 +86,12 @@ def run(values: flags.Values) -> int:
     from lib.discoverer import discoverer
 
     discoverer_options = options.read(values, os.environ, PROVIDER)
-    credentials = openstack.read(os.environ)
     agent = f"{NAME}/{version.VERSION}"
     program = discoverer.DiscovererProgram(
         NAME,
         version.VERSION,
         cloud,
-        openstack.source(credentials, agent).open,
+        opener(values, agent),
         openstack.REFERENCE,
     )
     code = discoverer.run(program, discoverer_options, os.environ)

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
-from lib.cloud import protocol
+from lib.cloud import catalog, protocol
+from lib.cloud.model import Seen, Unknown
 from lib.cloud.support import source
 from lib.daemon import (
     access,
     common_flags,
     counting,
     daemon,
+    reopening,
     server_certificate,
     starting,
 )
@@ -75,14 +77,43 @@ def run(
     settings = start.StartSettings(options.verbosity, written, options.values)
     registry = starting.begin(build, settings)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
-    cloud = program.connect(calls).cloud
+    cloud = reopening.Reopening(lambda: program.connect(calls))
     reach = starting.Reach(options.kubeconfig, pool_size=CONNECTIONS)
     api = starting.connect(build, reach, env, registry)
     stop = threading.Event()
     with shutdown.on_signal(stop):
-        discoverer = Discoverer(cloud, api, options, registry, stop)
+        in_use = _in_use(program.provider, cloud)
+        discoverer = Discoverer(in_use, api, options, registry, stop)
+        discoverer.follow(cloud)
         discoverer.ready_with(calls.worked)
         return discoverer.run()
+
+
+class _CurrentCatalog:
+    """Catalog of the cloud that is in use when a read begins."""
+
+    def __init__(self, current: Callable[[], catalog.Catalog]) -> None:
+        self._current = current
+
+    @property
+    def parts(self) -> frozenset[catalog.CatalogPart]:
+        """The parts that the cloud has."""
+        return self._current().parts
+
+    def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
+        """Read these parts; see `catalog.Catalog`."""
+        return self._current().read(request)
+
+    def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
+        """Report whether a storage type exists."""
+        return self._current().has_storage_type(type_id)
+
+
+def _in_use(name: str, cloud: reopening.Reopening) -> protocol.Cloud:
+    """Return a cloud whose catalog is that of the configuration in use."""
+    current = cloud.part(lambda opened: opened.catalog)
+    has_catalog = None if current is None else _CurrentCatalog(current)
+    return protocol.Cloud(name, catalog=has_catalog)
 
 
 class Discoverer:
@@ -121,6 +152,7 @@ class Discoverer:
             runner.RunnerSettings(workers=1, batch_max=len(settings.steps)),
             runner.Clocks(beat=heartbeat.beat),
         )
+        self._loops: list[daemon.Background] = []
         self._daemon.probes.add_live("discovery", heartbeat.within(STALL_S))
 
     def ready_with(self, worked: threading.Event) -> None:
@@ -129,6 +161,11 @@ class Discoverer:
             "cloud",
             lambda: None if worked.is_set() else "no call to the cloud has succeeded",
         )
+
+    def follow(self, cloud: reopening.Reopening) -> None:
+        """Open the cloud again when its files change, and begin a cycle then."""
+        cloud.after(self._begin)
+        self._loops.append(daemon.Background("watch cloud files", cloud.run))
 
     def unwell_after(self, refused_s: float) -> None:
         """Set after how many seconds of refusals by the API server /healthz fails."""
@@ -146,6 +183,7 @@ class Discoverer:
             [
                 daemon.Acting("discovery", self._runner.run),
                 daemon.Acting("cycle", cycle.run),
+                *self._loops,
             ]
         )
 

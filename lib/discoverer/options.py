@@ -34,6 +34,12 @@ KUBECONFIG = Flag(
     "",
     "Path of the kubeconfig; also KUBECONFIG; empty: the service account of the Pod.",
 )
+CLOUD_CONFIG = Flag(
+    "cloud-config",
+    kinds.TEXT,
+    "",
+    "Path of a cloud.conf with the credentials; empty: variables of the environment.",
+)
 SECURE_PORT = Flag(
     "secure-port",
     kinds.integer(0, 65535),
@@ -93,6 +99,7 @@ def table(names: tuple[str, ...], deployment: str) -> tuple[Flag[object], ...]:
     """Return all flags. names: of the clouds. deployment: as of `Provider`."""
     return (
         cloud(names),
+        CLOUD_CONFIG,
         PERIOD,
         LISTEN_ADDRESS,
         KUBECONFIG,

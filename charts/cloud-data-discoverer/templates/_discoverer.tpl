@@ -1,5 +1,5 @@
 {{- define "discoverer.secret" -}}
-{{- $given := .Values.openstack -}}
+{{- $given := ternary dict .Values.openstack (ne .Values.cloudConfig.secretName "") -}}
 {{- range $key := list "authURL" "region" "domainName" "tenantID" "tenantName" "username" "password" "applicationCredentialID" "applicationCredentialSecret" }}
 {{- with index $given $key }}
 {{ $key }}: {{ . | b64enc }}
@@ -9,6 +9,10 @@
 ca.crt: {{ . | b64enc }}
 {{- end }}
 moduleConfig: {{ .Values.moduleConfig | toJson | b64enc }}
+{{- end -}}
+
+{{- define "discoverer.proxyMode" -}}
+{{- include "library.mode" (dict "Values" .Values "mode" .Values.metrics.mode "image" .Values.metrics.proxyImage) }}
 {{- end -}}
 
 {{- define "discoverer.priority" -}}

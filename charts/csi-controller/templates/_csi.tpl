@@ -1,5 +1,13 @@
-{{- define "csi.image" -}}
-{{ printf "%s%s%s" .image (ternary "@" ":" (hasPrefix "sha256:" .version)) .version | quote }}
+{{- define "csi.livenessprobe" -}}
+{{- $probe := .Values.sidecars.livenessprobe }}
+{{- include "library.mode" (dict "Values" .Values "mode" $probe.mode "image" $probe.image) }}
+{{- end -}}
+
+{{/* Address and port of plain HTTP; with builtin the probe requires them. */}}
+{{- define "csi.httpEndpoint" -}}
+{{- $probed := printf "127.0.0.1:%v" .Values.sidecars.livenessprobe.port }}
+{{- $builtin := eq (include "csi.livenessprobe" .) "builtin" }}
+{{- .Values.httpEndpoint | default (ternary $probed "" $builtin) }}
 {{- end -}}
 
 {{- define "csi.secret" -}}
@@ -19,6 +27,10 @@
 
 {{/* Fields of every sidecar. */}}
 {{- define "csi.rest" -}}
+{{- with include "library.apiServer" . | trim }}
+env:
+  {{- . | nindent 2 }}
+{{ end -}}
 resources:
   requests:
     {{- if not .Values.verticalPodAutoscaler }}

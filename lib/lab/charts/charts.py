@@ -23,6 +23,10 @@ PLATFORM = "d8-cloud-provider-openstack"
 """The namespace in which Deckhouse runs what knows OpenStack."""
 SYSTEM = "kube-system"
 OPENSTACK = "openstack"
+UMBRELLA = "cloud-provider-openstack"
+"""The chart of all components for OpenStack; carries a copy of each."""
+COMPONENTS = ("cloud-data-discoverer", "csi-controller", "csi-node", "openstack-ccm")
+"""Charts of the umbrella."""
 LIBRARY = "library"
 """The chart whose templates the others use; each carries a copy of it."""
 
@@ -52,13 +56,21 @@ class Snapshot:
             if document and kind in ("", document["kind"])
         ]
 
+    def workloads(self, root: pathlib.Path) -> dict[str, Json]:
+        """Return the spec of each Deployment and DaemonSet, by name."""
+        return {
+            document["metadata"]["name"]: dict(document["spec"])
+            for kind in ("Deployment", "DaemonSet")
+            for document in self.objects(root, kind)
+        }
+
     def deployment(self, root: pathlib.Path) -> Json:
-        """Return the spec of its only Deployment."""
-        (deployment,) = self.objects(root, "Deployment")
-        return dict(deployment["spec"])
+        """Return the spec of its only Deployment or DaemonSet."""
+        (workload,) = self.workloads(root).values()
+        return workload
 
     def pod(self, root: pathlib.Path) -> Json:
-        """Return the spec of that Deployment's Pods."""
+        """Return the spec of that workload's Pods."""
         return dict(self.deployment(root)["template"]["spec"])
 
     def all_values(self, root: pathlib.Path) -> Json:
@@ -69,10 +81,17 @@ class Snapshot:
 
 
 SNAPSHOTS = (
+    Snapshot(UMBRELLA, "balancers-only", SYSTEM),
+    Snapshot(UMBRELLA, "deckhouse", PLATFORM),
+    Snapshot(UMBRELLA, "defaults", SYSTEM),
+    Snapshot(UMBRELLA, "one-host", SYSTEM),
+    Snapshot(UMBRELLA, "production", "openstack-system"),
     Snapshot("cloud-data-discoverer", "proxy", PLATFORM),
     Snapshot("cloud-data-discoverer", "secure-port", PLATFORM),
     Snapshot("csi-controller", "own-secret", SYSTEM),
     Snapshot("csi-controller", "shared-secret", PLATFORM),
+    Snapshot("csi-node", "sidecars", PLATFORM),
+    Snapshot("csi-node", "usual", SYSTEM),
     Snapshot("openstack-ccm", "beside-the-reference", PLATFORM),
     Snapshot("openstack-ccm", "usual", SYSTEM),
     Snapshot("osdpl-controller", "all", OPENSTACK),
@@ -140,6 +159,22 @@ def render_from(
     return helm.run(where, words)
 
 
+def component(root: pathlib.Path, chart: str) -> Mapping[str, str]:
+    """Return the texts of a chart's files that the umbrella carries, by path in it.
+
+    Without the library, whose templates are shared within an umbrella.
+    """
+    top = folder(root, chart)
+    kept = ("templates", "files", "crds")
+    nested = [file for name in kept for file in sorted((top / name).glob("*"))]
+    files = [top / "Chart.yaml", top / "values.yaml", top / "values.schema.json"]
+    return {
+        str(file.relative_to(top)): file.read_text()
+        for file in (*files, *nested)
+        if file.name != "BUILD"
+    }
+
+
 def library(root: pathlib.Path) -> Mapping[str, str]:
     """Return the texts of the library's files that charts carry, by path in it."""
     top = folder(root, LIBRARY)
@@ -147,20 +182,24 @@ def library(root: pathlib.Path) -> Mapping[str, str]:
     return {str(file.relative_to(top)): file.read_text() for file in files}
 
 
-def carried(root: pathlib.Path, chart: str) -> pathlib.Path:
-    """Return the folder in which a chart carries its copy of the library."""
-    return folder(root, chart) / "charts" / LIBRARY
+def carried(root: pathlib.Path, chart: str, copy: str = LIBRARY) -> pathlib.Path:
+    """Return the folder in which a chart carries its copy of another one."""
+    return folder(root, chart) / "charts" / copy
 
 
 def vendor(root: pathlib.Path) -> None:
-    """Write the library's copy into every chart."""
-    files = library(root)
+    """Write the copies: the library in every chart, components in the umbrella."""
     for chart in sorted({snapshot.chart for snapshot in SNAPSHOTS}):
-        copy = carried(root, chart)
-        shutil.rmtree(copy, ignore_errors=True)
-        for name, text in files.items():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_text(text)
+        _write(carried(root, chart), library(root))
+    for chart in COMPONENTS:
+        _write(carried(root, UMBRELLA, chart), component(root, chart))
+
+
+def _write(copy: pathlib.Path, files: Mapping[str, str]) -> None:
+    shutil.rmtree(copy, ignore_errors=True)
+    for name, text in files.items():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_text(text)
 
 
 def rewrite(where: places.Places, root: pathlib.Path) -> tuple[pathlib.Path, ...]:

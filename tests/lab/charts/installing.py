@@ -248,7 +248,9 @@ class Release:
     def uninstall(self, before: set[Name]) -> None:
         """Remove it, and see that nothing is left but what helm keeps by rule."""
         self.ground.helm("uninstall", self.chart, "--namespace", self.home)
-        crds = (charts.folder(ROOT, self.chart) / "crds").glob("*.yaml")
+        folder = charts.folder(ROOT, self.chart)
+        # Those of an umbrella are in its copies of other charts.
+        crds = (*folder.glob("crds/*.yaml"), *folder.glob("charts/*/crds/*.yaml"))
         read = [yaml.safe_load(file.read_text()) for file in crds]
         kept = {(item["kind"], "", item["metadata"]["name"]) for item in read}
         kept |= self.case.kept.keys()

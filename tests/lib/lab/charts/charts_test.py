@@ -19,6 +19,7 @@ kind: Secret
 # Nothing in this document.
 ---
 kind: Deployment
+metadata: {name: web}
 spec: {replicas: 2, template: {spec: {hostNetwork: true}}}
 """
 SCHEMA = """\

@@ -14,8 +14,9 @@ spec:
 {{- end -}}
 
 {{/*
-The policies of the containers are the chart's template "containerPolicies", the mode of
-updates is its annotation mooring.io/update-mode.
+The policies of the containers are the chart's template "NAME.containerPolicies", since charts
+of an umbrella share the names of templates. The mode of updates is the chart's annotation
+mooring.io/update-mode; its workload is a Deployment unless mooring.io/workload is set.
 */}}
 {{- define "library.autoscaler" -}}
 apiVersion: autoscaling.k8s.io/v1
@@ -31,11 +32,11 @@ metadata:
 spec:
   targetRef:
     apiVersion: apps/v1
-    kind: Deployment
+    kind: {{ index .Chart.Annotations "mooring.io/workload" | default "Deployment" }}
     name: {{ .Chart.Name }}
   updatePolicy:
     updateMode: {{ index .Chart.Annotations "mooring.io/update-mode" }}
   resourcePolicy:
     containerPolicies:
-      {{- include "containerPolicies" . | trim | nindent 6 }}
+      {{- include (printf "%s.containerPolicies" .Chart.Name) . | trim | nindent 6 }}
 {{- end -}}
