@@ -38,7 +38,7 @@ CLOUD_CONFIG = Flag(
     "cloud-config",
     kinds.TEXT,
     "",
-    "Path of a cloud.conf with the credentials; empty: variables of the environment.",
+    "File with the credentials of the cloud; empty: variables of the environment.",
 )
 SECURE_PORT = Flag(
     "secure-port",
