@@ -95,28 +95,28 @@ def test_the_components_are_those_of_the_values(name: str) -> None:
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_registry_and_pull_secrets_are_the_same_for_all(name: str) -> None:
-    given = values(name)["global"]
-    deckhouse = ["deckhouse-registry"] * given["deckhouse"]["enabled"]
-    expected = given["imagePullSecrets"] or deckhouse
+    shared = values(name)["global"]
+    deckhouse = ["deckhouse-registry"] * shared["deckhouse"]["enabled"]
+    expected = shared["imagePullSecrets"] or deckhouse
     for component, pod in pods(name).items():
         secrets = [item["name"] for item in pod.get("imagePullSecrets", ())]
         assert secrets == expected, component
     for component, container in containers(name):
         if container["name"] == MAIN[component]:
-            image = f"{given['imageRegistry']}/{component}:0.1.0"
+            image = f"{shared['imageRegistry']}/{component}:0.1.0"
             assert container["image"] == image
-        elif given["sidecarRegistry"]:
-            assert container["image"].startswith(f"{given['sidecarRegistry']}/")
+        elif shared["sidecarRegistry"]:
+            assert container["image"].startswith(f"{shared['sidecarRegistry']}/")
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_one_secret_serves_all_that_call_the_cloud(name: str) -> None:
     """csi-node does not: no credentials are on the Nodes."""
-    given = values(name)["global"]
+    shared = values(name)["global"]
     by_default = ("cloud-config", "cloud.conf")
-    if given["deckhouse"]["enabled"]:
+    if shared["deckhouse"]["enabled"]:
         by_default = ("cloud-controller-manager", "cloud-config")
-    own = (given["cloudConfig"]["secretName"], given["cloudConfig"]["key"])
+    own = (shared["cloudConfig"]["secretName"], shared["cloudConfig"]["key"])
     expected = tuple(a or b for a, b in zip(own, by_default, strict=True))
     for component, pod in pods(name).items():
         secrets = {
@@ -156,28 +156,28 @@ def test_one_cluster_id_marks_volumes_and_load_balancers(name: str) -> None:
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_the_node_selector_is_added_to_that_of_each_component(name: str) -> None:
-    given = values(name)["global"]["nodeSelector"]
+    shared = values(name)["global"]["nodeSelector"]
     for component, pod in pods(name).items():
         text = (charts.folder(ROOT, component) / "values.yaml").read_text()
         own = yaml.safe_load(text)["nodeSelector"]
-        assert pod["nodeSelector"] == {**own, **given}, component
+        assert pod["nodeSelector"] == {**own, **shared}, component
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_the_address_of_the_api_server(name: str) -> None:
     """In each container that calls it; host and port are those of the values."""
-    given = values(name)["global"]["kubeApiServer"]
+    shared = values(name)["global"]["kubeApiServer"]
     for component, container in containers(name):
         env = {item["name"]: item for item in container.get("env", ())}
         host = env.get("KUBERNETES_SERVICE_HOST")
         port = env.get("KUBERNETES_SERVICE_PORT")
-        if not (given["host"] or given["fromHostIP"]) or component == "csi-node":
+        if not (shared["host"] or shared["fromHostIP"]) or component == "csi-node":
             assert (host, port) == (None, None)
         elif container["name"] not in ("livenessprobe", "kube-rbac-proxy"):
             assert host is not None, container["name"]
             assert port is not None, container["name"]
-            assert port["value"] == str(given["port"])
-            assert host.get("value", "") == given["host"]
+            assert port["value"] == str(shared["port"])
+            assert host.get("value", "") == shared["host"]
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
