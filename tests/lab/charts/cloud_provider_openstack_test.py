@@ -82,7 +82,7 @@ SERVERS = {
     "1.33": ("--emulated-version=1.33", "--min-compatibility-version=1.33"),
 }
 NOT_STORED = "csi-controller.csiDriver.nodeAllocatableUpdatePeriodSeconds=0"
-"""For an emulated server: helm reads the version of the program, whose field it drops."""
+"""For an emulated server: helm reads the program's version; the field is dropped."""
 VERSIONS = testing.by_tier(("1.36",), tuple(SERVERS))
 
 
