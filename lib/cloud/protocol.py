@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from lib.cloud import model
 from lib.cloud.catalog import Catalog
 from lib.cloud.load_balancers import LoadBalancers
+from lib.cloud.machines import Machines
 from lib.cloud.routes import Routes
 from lib.cloud.volumes import Volumes
 
@@ -78,7 +79,8 @@ class Cloud:
     name: the provider's name as users write it in --cloud-provider. instance_changes:
     reports changes of instances, each with the reference of the Node that may be
     concerned. load_balancer_changes: reports changes of load balancers, each with the
-    UID of its Service. check_reload:
+    UID of its Service. machine_changes: reports changes of machines, each with the UID
+    of the object of Cluster API that it was created for. check_reload:
     raises CloudError unless this cloud, opened from changed files, is the project and
     region in which the objects of this cluster were observed.
     """
@@ -89,6 +91,8 @@ class Cloud:
     routes: Routes | None = None
     volumes: Volumes | None = None
     catalog: Catalog | None = None
+    machines: Machines | None = None
     instance_changes: ChangeReports[model.InstanceRef] | None = None
     load_balancer_changes: ChangeReports[str] | None = None
+    machine_changes: ChangeReports[str] | None = None
     check_reload: Callable[[], None] | None = None

@@ -11,12 +11,22 @@ from types import MappingProxyType
 import pytest
 
 from lib.cloud.catalog import CatalogVolume, Condition, InstanceType, StorageType
-from lib.cloud.fake import catalog, clock, instances, load_balancers, volumes
+from lib.cloud.fake import (
+    catalog,
+    clock,
+    instances,
+    load_balancers,
+    machine_plans,
+    machines,
+    volumes,
+)
 from lib.cloud.load_balancers import Facts
+from lib.cloud.machines import Facts as MachineFacts
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from tests.contract import catalog as catalog_contract
 from tests.contract import instances as instances_contract
 from tests.contract import load_balancers as load_balancers_contract
+from tests.contract import machines as machines_contract
 from tests.contract import volumes as volumes_contract
 
 MOST = 2**63 - 1
@@ -162,3 +172,73 @@ class TestLoadBalancers(load_balancers_contract.Contract):
     @classmethod
     def ground(cls) -> load_balancers_contract.Ground:
         return LoadBalancers()
+
+
+class Machines:
+    """Implements the contract's `Ground`; the cloud outlives the process."""
+
+    cluster_id = "cluster-1"
+
+    def __init__(self) -> None:
+        self._clock = clock.Clock()
+        self.machines = machines.FakeMachines(
+            self._clock, machines_contract.read_bootstrap
+        )
+
+    def facts(self, name: str) -> MachineFacts:
+        return MachineFacts(
+            self.cluster_id,
+            "default",
+            name,
+            f"uid-of-{name}",
+            name,
+            {"cores": 2, "disk": 20},
+            bootstrap=machines_contract.bootstrap(name),
+        )
+
+    def invalid(self, facts: MachineFacts) -> tuple[MachineFacts, str]:
+        return dataclasses.replace(facts, spec={"cores": 0}), "spec.cores"
+
+    def changed(self, facts: MachineFacts) -> tuple[MachineFacts, str]:
+        spec = {**facts.spec, "cores": 4}
+        return dataclasses.replace(facts, spec=spec), "spec.cores"
+
+    def sleep(self, seconds: float) -> None:
+        self._clock.move(seconds)
+
+    def restart(self) -> None:
+        """Nothing of it is in the process."""
+
+    def _vm(self, name: str) -> machine_plans.Vm:
+        (vm,) = (vm for vm in self.machines.vms.values() if vm.name == name)
+        return vm
+
+    def delete(self, name: str) -> None:
+        del self.machines.vms[self._vm(name).id]
+
+    def stop(self, name: str) -> None:
+        self._vm(name).state = machine_plans.VmState.DOWN
+
+    def occupy(self, name: str) -> str:
+        vm = machine_plans.Vm(f"id-of-{name}", name, state=machine_plans.VmState.UP)
+        self.machines.vms[vm.id] = vm
+        return vm.id
+
+    def exists(self, id_: str) -> bool:
+        return id_ in self.machines.vms or id_ in self.machines.disks
+
+    def attach_disk(self, name: str) -> str:
+        disk = f"disk-of-{name}"
+        self._vm(name).disks.add(disk)
+        self.machines.disks.add(disk)
+        return disk
+
+    def passed_on(self, name: str) -> bytes:
+        return self.machines.received[self._vm(name).id]
+
+
+class TestMachines(machines_contract.Contract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(cls) -> machines_contract.Ground:
+        return Machines()
