@@ -169,8 +169,30 @@ class ParentPort(msgspec.Struct, frozen=True, rename="camel"):
     node_port: int = 0
 
 
+class ParentTcpProbe(msgspec.Struct, frozen=True, rename="camel"):
+    """Where a probe connects to."""
+
+    target_port: int | str | None = None
+
+
+class ParentProbe(msgspec.Struct, frozen=True, rename="camel"):
+    """A probe of a ServiceWithHealthchecks."""
+
+    mode: str = ""
+    tcp: ParentTcpProbe | None = None
+
+
+class ParentHealthcheck(msgspec.Struct, frozen=True, rename="camel"):
+    """The probes of a ServiceWithHealthchecks; their times are not read."""
+
+    probes: tuple[ParentProbe, ...] | None = None
+
+
 class ParentServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of the spec that a Service and a ServiceWithHealthchecks share."""
+    """The part of the spec that a Service and a ServiceWithHealthchecks share.
+
+    load_balancer_source_ranges: of a Service. healthcheck: of the other one.
+    """
 
     type: str = ""
     selector: Mapping[str, str] | None = None
@@ -181,6 +203,8 @@ class ParentServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
     )
     load_balancer_class: str | None = None
     load_balancer_ip: str = msgspec.field(default="", name="loadBalancerIP")
+    load_balancer_source_ranges: tuple[str, ...] | None = None
+    healthcheck: ParentHealthcheck | None = None
 
 
 class ParentIngressPort(msgspec.Struct, frozen=True):
@@ -213,10 +237,23 @@ class ParentServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
     conditions: tuple[ParentCondition, ...] | None = None
 
 
+class ParentOwner(msgspec.Struct, frozen=True):
+    """An owner of an object (metav1.OwnerReference)."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class ParentServiceMeta(objects.ObjectMeta, frozen=True, rename="camel"):
+    """Metadata with the owners, of which the parent's garbage collector takes care."""
+
+    owner_references: tuple[ParentOwner, ...] = ()
+
+
 class ParentService(msgspec.Struct, frozen=True):
     """A Service or a ServiceWithHealthchecks of the parent."""
 
-    metadata: objects.ObjectMeta
+    metadata: ParentServiceMeta
     spec: ParentServiceSpec = ParentServiceSpec()
     status: ParentServiceStatus = ParentServiceStatus()
 

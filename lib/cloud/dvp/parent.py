@@ -45,6 +45,18 @@ _OUTCOMES = {
 Json = Mapping[str, object]
 
 
+class _ServedKind(msgspec.Struct, frozen=True):
+    """An entry of a group's discovery document."""
+
+    name: str = ""
+
+
+class _ServedGroup(msgspec.Struct, frozen=True):
+    """A group's discovery document (metav1.APIResourceList)."""
+
+    resources: tuple[_ServedKind, ...] = ()
+
+
 def observed(observer: calls.CallObserver) -> transport.Observer:
     """Return what counts each exchange with a parent: lists, watches and calls."""
 
@@ -264,6 +276,25 @@ class Parent:
                 namespace=self._namespace(kind),
                 selectors={"labelSelector": label_selector} if label_selector else {},
             ).items
+
+    def serves(self, kind: ParentKind[T], timeout_s: float = TIMEOUT_S) -> bool:
+        """Ask whether the parent serves a kind: one discovery of its API group.
+
+        Raises:
+            CloudError: it is not known.
+        """
+        resource = kind.resource
+        path = f"/apis/{resource.group}/{resource.version}"
+        try:
+            body = self.api.request("GET", path, timeout_s=timeout_s)
+            group = decoding.decode(body, _ServedGroup)
+        except kube_errors.NotFound:
+            return False
+        except kube_errors.KubeError as refusal:
+            raise refusals.error(
+                refusal, f"discover {resource.plural}", resource.plural, ""
+            ) from refusal
+        return any(served.name == resource.plural for served in group.resources)
 
     def create(
         self, kind: ParentKind[T], document: Json, timeout_s: float = TIMEOUT_S

@@ -1,0 +1,182 @@
+"""The load balancers of one cluster in its parent: entry point of this package."""
+
+import datetime
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from lib.cloud import errors
+from lib.cloud.dvp import kinds, ownership
+from lib.cloud.dvp.kinds import ParentService
+from lib.cloud.dvp.load_balancers import (
+    desired_service,
+    formats,
+    observed_service,
+    parent_changes,
+    parent_reader,
+    service_plan,
+)
+from lib.cloud.dvp.load_balancers.service_plan import LabelWrite, ServiceWrite
+from lib.cloud.dvp.parent import TIMEOUT_S, Parent
+from lib.cloud.load_balancers import (
+    ROLES,
+    Cluster,
+    Depth,
+    Facts,
+    NotOwned,
+    Observation,
+    Observed,
+    Owned,
+    Plan,
+    Problems,
+    Ref,
+    Role,
+    Spec,
+    Target,
+)
+from lib.cloud.model import Unknown
+from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
+
+GONE_POLL_S = 5.0
+"""When to ask again for an object that is being deleted; that costs no call."""
+
+
+class DvpLoadBalancers:
+    """Implements `LoadBalancers`, and `lib.cloud.protocol.Changes` of them."""
+
+    uses_endpoints = True
+
+    def __init__(self, parent: Parent) -> None:
+        self._parent = parent
+        self._changes = parent_changes.ParentChanges(parent)
+        self._reader = parent_reader.ParentReader(parent, self._changes.follow)
+
+    @property
+    def reasons(self) -> tuple[service_plan.DvpReason, ...]:
+        """See the protocol."""
+        return tuple(service_plan.DvpReason)
+
+    def refer(self, facts: Facts) -> Ref:
+        """See the protocol."""
+        return Ref(facts.cluster, facts.namespace, facts.name, facts.uid)
+
+    def parse(self, facts: Facts) -> Spec | Problems:
+        """See the protocol."""
+        return desired_service.parse(facts)
+
+    def observe(
+        self, targets: Collection[Target], depth: Depth
+    ) -> Mapping[Ref, Observation]:
+        """See the protocol; the watched stores always show everything."""
+        del depth
+        for target in targets:
+            desired = desired_service.of(target.spec)
+            self._changes.expect(formats.object_name(target.ref.uid), desired)
+        return self._reader.observe(targets)
+
+    def plan(self, target: Target, observed: Observed, now: datetime.datetime) -> Plan:
+        """See the protocol."""
+        return service_plan.plan(target, observed, now)
+
+    def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
+        """See the protocol."""
+        write = service_plan.of(step)
+        timeout_s = min(TIMEOUT_S, within_s)
+        is_label = isinstance(write, LabelWrite)
+        try:
+            self._send(write, timeout_s)
+        except errors.AlreadyExists as error:
+            text = "it exists, and is read again"
+            raise errors.Busy(
+                text,
+                operation=error.operation,
+                resource=error.resource,
+                was_rejected=True,
+            ) from error
+        except errors.NotFound:
+            # A VM that was deleted needs no label, and a Service no deletion.
+            if step.verb is not Verb.DELETE and not is_label:
+                raise
+        return StepResult(write.name)
+
+    def _send(self, write: ServiceWrite | LabelWrite, timeout_s: float) -> None:
+        parent, name = self._parent, write.name
+        if isinstance(write, LabelWrite):
+            self._reader.note_labelled(name)
+            parent.patch(kinds.VIRTUAL_MACHINES, name, write.document, timeout_s)
+        elif write.document is None:
+            parent.delete(write.kind, name, write.uid, timeout_s)
+        elif not write.uid:
+            parent.create(write.kind, write.document, timeout_s)
+        else:
+            parent.patch(write.kind, name, write.document, timeout_s)
+
+    def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
+        """See the protocol; no request is sent."""
+        if not asked:
+            return {}
+        try:
+            return {plan.id: self._gate(plan.id) for plan in asked}
+        except errors.CloudError as error:
+            return {plan.id: Unknown(error) for plan in asked}
+
+    def _gate(self, name: str) -> Gate:
+        """Open: the object exists. Steps never wait for its address."""
+        for service in self._reader.named(name):
+            if service.metadata.deletion_timestamp is not None:
+                return Gate(GateState.CLOSED, GONE_POLL_S)
+            return Gate(GateState.OPEN)
+        return Gate(GateState.LOST)
+
+    def owned(
+        self, cluster_id: str, roles: Collection[Role] = ROLES
+    ) -> Iterator[Owned | NotOwned]:
+        """See the protocol."""
+        if Role.LOAD_BALANCER not in roles:
+            return
+        for kind, service in self._reader.balancers():
+            labels = service.metadata.labels
+            if ownership.is_owned(labels, cluster_id):
+                yield from _owned(kind, service, cluster_id)
+            elif ownership.CLUSTER not in labels and _resembles(service):
+                yield _not_owned(kind, service)
+
+    def subscribe(self, fn: Callable[[str], None]) -> None:
+        """See `lib.cloud.protocol.Changes`: the UID of the Service concerned."""
+        self._changes.subscribe(fn)
+
+
+def _owned(kind: str, service: ParentService, cluster_id: str) -> Iterator[Owned]:
+    """Return a load balancer, unless it is of another purpose in this cluster."""
+    about = service.metadata
+    uid = about.labels.get(ownership.OWNER_UID, "")
+    if not uid or about.name != formats.object_name(uid):
+        return
+    key = about.annotations.get(formats.SERVICE_ANNOTATION, "")
+    namespace, _, name = key.partition("/")
+    shown = service.status.load_balancer.ingress or ()
+    handles = {about.name, *(row.ip for row in shown), *(row.hostname for row in shown)}
+    yield Owned(
+        kind,
+        about.name,
+        about.name,
+        uid,
+        created=about.creation_timestamp,
+        service=key,
+        ref=Ref(Cluster(cluster_id, ""), namespace, name, uid),
+        handles=frozenset(handles - {""}),
+    )
+
+
+def _resembles(service: ParentService) -> bool:
+    """Report whether the reference may have created it: it selects VMs by its name."""
+    key = formats.label_key(service.metadata.name)
+    selector = dict(service.spec.selector or {})
+    is_balancer = service.spec.type == observed_service.TYPE
+    return is_balancer and selector == {key: formats.LABEL_VALUE}
+
+
+def _not_owned(kind: str, service: ParentService) -> NotOwned:
+    about = service.metadata
+    return NotOwned(
+        kind, about.name, about.name, Role.LOAD_BALANCER, about.creation_timestamp
+    )

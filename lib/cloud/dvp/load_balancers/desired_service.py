@@ -1,0 +1,160 @@
+"""What a Service asks of the parent, parsed. Pure."""
+
+import dataclasses
+import ipaddress
+import re
+
+from lib.cloud.dvp.load_balancers import formats
+from lib.cloud.load_balancers import Facts, Node, Problems, Reason, Spec
+from lib.cloud.steps import Problem
+from lib.process import config
+
+PROVIDER = "dvp://"
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DesiredPort:
+    """A port of the parent's object. target_port: the node port of the cluster."""
+
+    name: str
+    protocol: str
+    port: int
+    target_port: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DesiredService:
+    """The object in the parent, and the Nodes whose VMs are to get the label.
+
+    annotations: key to value, sorted. hosts: names of the Nodes. virtual_machines: by
+    Node, the name of the VM that its provider ID shows. service: "namespace/name".
+    """
+
+    service: str
+    uid: str
+    ports: tuple[DesiredPort, ...]
+    annotations: tuple[tuple[str, str], ...]
+    is_local: bool
+    external_ips: tuple[str, ...]
+    load_balancer_class: str
+    load_balancer_ip: str
+    source_ranges: tuple[str, ...]
+    hosts: frozenset[str]
+    virtual_machines: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the objects in the parent."""
+        return formats.object_name(self.uid)
+
+    @property
+    def requested_class(self) -> str:
+        """The class that the parent is asked for; empty: its default."""
+        annotations = dict(self.annotations)
+        return self.load_balancer_class or annotations.get(formats.CLASS_ANNOTATION, "")
+
+
+def parse(facts: Facts) -> Spec | Problems:
+    """See the protocol."""
+    problems = (*_of_ports(facts), *_of_nodes(facts), *_of_values(facts))
+    if any(problem.is_fatal for problem in problems):
+        return Problems(problems)
+    nodes = tuple(node for node in facts.nodes if is_vm(node))
+    if facts.is_local and facts.serving_nodes is not None:
+        nodes = tuple(node for node in nodes if node.name in facts.serving_nodes)
+    desired = DesiredService(
+        f"{facts.namespace}/{facts.name}",
+        facts.uid,
+        tuple(
+            DesiredPort(port.name, port.protocol.value, port.port, port.node_port)
+            for port in facts.ports
+        ),
+        tuple(
+            (key, value)
+            for key, value in sorted(facts.annotations.items())
+            if not key.startswith(formats.NOT_COPIED)
+        ),
+        facts.is_local,
+        facts.external_ips,
+        facts.load_balancer_class,
+        facts.load_balancer_ip,
+        facts.source_ranges,
+        frozenset(node.name for node in nodes),
+        tuple(
+            (node.name, node.provider_id.removeprefix(PROVIDER))
+            for node in nodes
+            if node.provider_id
+        ),
+    )
+    return Spec(desired, problems)
+
+
+def of(spec: Spec | None) -> DesiredService | None:
+    """Return the parsed state of a target; None: it is to be deleted."""
+    if spec is None:
+        return None
+    if not isinstance(spec.native, DesiredService):
+        raise TypeError("the spec is of another provider package")
+    return spec.native
+
+
+def is_vm(node: Node) -> bool:
+    """Report whether a Node may be a VM of the parent.
+
+    Those of other providers, and static ones, are not. A new one has no provider ID.
+    """
+    return not node.provider_id or node.provider_id.startswith(PROVIDER)
+
+
+def _of_ports(facts: Facts) -> tuple[Problem, ...]:
+    if not facts.ports:
+        message = str(config.not_set("spec.ports", "at least one port"))
+        return (Problem(Reason.INVALID_SERVICE, message, is_fatal=True),)
+    return tuple(
+        Problem(
+            Reason.NO_NODE_PORT,
+            f"spec.ports: port {port.port}/{port.protocol} has no nodePort: must be"
+            " allocated (spec.allocateLoadBalancerNodePorts), since the parent sends"
+            " traffic there",
+            is_fatal=True,
+        )
+        for port in facts.ports
+        if not port.node_port
+    )
+
+
+def _of_nodes(facts: Facts) -> tuple[Problem, ...]:
+    if not facts.nodes:
+        text = "there are no available Nodes for the load balancer"
+    elif not any(map(is_vm, facts.nodes)):
+        text = f"none of the {len(facts.nodes)} Nodes is a VM of the parent cluster"
+    else:
+        return ()
+    return (Problem(Reason.NO_NODES, text, is_fatal=True),)
+
+
+def _of_values(facts: Facts) -> tuple[Problem, ...]:
+    problems: list[Problem] = []
+    class_name = facts.annotations.get(formats.CLASS_ANNOTATION, "")
+    if class_name and not _SUBDOMAIN.fullmatch(class_name):
+        wrong = config.FieldProblem(
+            f"annotation {formats.CLASS_ANNOTATION}",
+            class_name,
+            "the name of a load balancer class of the parent cluster",
+        )
+        problems.append(Problem(Reason.INVALID_ANNOTATION, str(wrong), is_fatal=True))
+    if facts.load_balancer_ip and not _is_ip(facts.load_balancer_ip):
+        wrong = config.FieldProblem(
+            "spec.loadBalancerIP", facts.load_balancer_ip, "an IP address"
+        )
+        problems.append(Problem(Reason.INVALID_SERVICE, str(wrong), is_fatal=True))
+    return tuple(problems)
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
