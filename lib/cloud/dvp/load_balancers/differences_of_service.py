@@ -188,9 +188,7 @@ def _probed(ports: tuple[DesiredPort, ...]) -> list[int]:
 
 
 def _probes(ports: tuple[DesiredPort, ...]) -> list[Json]:
-    return [
-        {"mode": "TCP", "tcp": {"targetPort": target}} for target in _probed(ports)
-    ]
+    return [{"mode": "TCP", "tcp": {"targetPort": target}} for target in _probed(ports)]
 
 
 def _observed_port(port: ParentPort) -> DesiredPort:

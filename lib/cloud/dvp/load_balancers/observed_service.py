@@ -67,9 +67,7 @@ class ParentObjects:
         if shown is None:
             return ()
         return tuple(
-            Ingress(
-                row.ip, row.hostname, IpMode(row.ip_mode) if row.ip_mode else None
-            )
+            Ingress(row.ip, row.hostname, IpMode(row.ip_mode) if row.ip_mode else None)
             for row in shown.status.load_balancer.ingress or ()
         )
 

@@ -87,8 +87,10 @@ class ParentChanges:
             desired = self._desired.get(name)
         if desired is None:
             return
-        is_same_address = old is not None and new is not None and (
-            old.status.load_balancer == new.status.load_balancer
+        is_same_address = (
+            old is not None
+            and new is not None
+            and (old.status.load_balancer == new.status.load_balancer)
         )
         if not is_same_address or self._differs(kind, desired, new):
             yield desired.uid

@@ -121,9 +121,7 @@ def _object(desired: DesiredService, native: ParentObjects) -> Iterator[Step]:
         yield _creation(desired, kind, native.cluster_uuid)
         return
     kind, service = native.main
-    differences = differences_of_service.of(
-        desired, kind, service, native.cluster_uuid
-    )
+    differences = differences_of_service.of(desired, kind, service, native.cluster_uuid)
     if differences:
         uid = service.metadata.uid
         write = ServiceWrite(
