@@ -77,14 +77,22 @@ def run(values: flags.Values) -> int:
     # Heavy, and not needed for --help.
     from dvp_ccm import parent_cluster
     from lib.ccm import manager
+    from lib.cloud.dvp.load_balancers import lb_names
 
     settings = options.read(values, PROVIDER)
-    connect = parent_cluster.opener(
-        values[parent_config.PARENT_KUBECONFIG],
-        os.environ,
-        values[common_flags.USER_AGENT],
+    path = values[parent_config.PARENT_KUBECONFIG]
+    agents = values[common_flags.USER_AGENT]
+    connect = parent_cluster.opener(path, os.environ, agents)
+    if not settings.cluster_id:
+        uuid = parent_config.read(path, os.environ).cluster_uuid
+        settings = dataclasses.replace(settings, cluster_id=uuid)
+    program = manager.ManagerProgram(
+        NAME,
+        version.VERSION,
+        PROVIDER,
+        connect,
+        disables_load_balancers=lb_names.DISABLING_CONFIG_MAP,
     )
-    program = manager.ManagerProgram(NAME, version.VERSION, PROVIDER, connect)
     code = manager.run(program, values, settings, os.environ)
     shutdown.end_now(code)  # a worker that hangs must not keep the process
     return code

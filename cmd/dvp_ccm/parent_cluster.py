@@ -1,10 +1,12 @@
 """DVP as dvp-ccm uses it: opened once, from the parent's kubeconfig."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 
 from dvp_ccm import version
 from lib.cloud.dvp import config, parent
 from lib.cloud.dvp.instances import cloud
+from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
 from lib.cloud.support.source import Observers, Opened
 
 
@@ -21,6 +23,12 @@ def opener(
     def open_cloud(observers: Observers) -> Opened:
         settings = config.read(path, env)
         access = parent.connect(settings, agent, observers.observe, observers.circuit)
-        return Opened(cloud.of_parent(access), changed=lambda: False)
+        balancers = DvpLoadBalancers(access)
+        opened = dataclasses.replace(
+            cloud.of_parent(access),
+            load_balancers=balancers,
+            load_balancer_changes=balancers,
+        )
+        return Opened(opened, changed=lambda: False)
 
     return open_cloud

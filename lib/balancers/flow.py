@@ -196,6 +196,17 @@ def _goes_on(old: Service, new: Service | None) -> bool:
     return is_same and new is not None and new.concerns_us
 
 
+def hints(services: store.Store[Service], add: Enqueue) -> Callable[[str], None]:
+    """Return what adds the Service of a UID when the cloud reports a change of it."""
+
+    def hint(uid: str) -> None:
+        for key, service in services.items().items():
+            if service.metadata.uid == uid and service.concerns_us:
+                add(key, Topic.DRIFT)
+
+    return hint
+
+
 def concerned(services: store.Store[Service]) -> tuple[str, ...]:
     """Return the keys of all Services that have, or are to have, a load balancer."""
     return tuple(

@@ -262,8 +262,11 @@ class Manager:
             balancers,
             shared,
             self._options,
-            f"cloud-provider-{self._program.provider}",
-            self._program.disables_load_balancers,
+            service_controllers.ServiceSettings(
+                f"cloud-provider-{self._program.provider}",
+                self._program.disables_load_balancers,
+                cloud.part(lambda now: now.load_balancer_changes),
+            ),
         )
 
     def _routes(

@@ -1,5 +1,6 @@
 """The balancers flow with its queue, its watches and its drift detection."""
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 
@@ -7,7 +8,7 @@ from lib.balancers import flow, model, observe, receivers, serving_nodes
 from lib.balancers.model import Topic
 from lib.ccm import cluster_id, disabling, metrics, options
 from lib.ccm.parts import Parts
-from lib.cloud import load_balancers
+from lib.cloud import load_balancers, protocol
 from lib.kube import resources, store
 from lib.plans.engine import Writing
 from lib.process import logs, probes
@@ -27,6 +28,20 @@ may take two minutes for each of three depths."""
 TURN_S = 1.0
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """What a provider brings besides its load balancers.
+
+    source: component of its Events. disabled_by: "namespace/name" of a ConfigMap: as
+    long as it exists, no load balancer is created, changed or deleted; empty: there is
+    none. changes: reports of the cloud; None: it has none.
+    """
+
+    source: str
+    disabled_by: str = ""
+    changes: Callable[[], protocol.ChangeReports[str]] | None = None
+
+
 class ServiceControllers:
     """The service controller of the reference, as one flow."""
 
@@ -35,14 +50,8 @@ class ServiceControllers:
         balancers: Callable[[], load_balancers.LoadBalancers],
         parts: Parts,
         manager_options: options.ManagerOptions,
-        provider_source: str,
-        disabled_by: str = "",
+        settings: ServiceSettings,
     ) -> None:
-        """provider_source: component of the Events of the provider.
-
-        disabled_by: "namespace/name" of a ConfigMap: as long as it exists, no load
-        balancer is created, changed or deleted. Empty: there is none.
-        """
         self._parts = parts
         self._options = manager_options
         self._log = logs.get(__name__)
@@ -62,14 +71,16 @@ class ServiceControllers:
                 label_selector=serving_nodes.SELECTOR,
             )
         self._disabling = None
-        if disabled_by:
+        if settings.disabled_by:
             self._disabling = disabling.DisablingConfigMap(
-                parts.reading, disabled_by, self.look_again
+                parts.reading, settings.disabled_by, self.look_again
             )
+        self._changes = settings.changes
+        self._followed: protocol.ChangeReports[str] | None = None
         balancer_metrics = metrics.BalancerMetrics(parts.registry, parts.reference)
         names = {
             model.Source.SERVICE: str(model.Source.SERVICE),
-            model.Source.PROVIDER: provider_source,
+            model.Source.PROVIDER: settings.source,
         }
         self._flow = flow.BalancersFlow(
             sources=observe.Sources(
@@ -112,6 +123,7 @@ class ServiceControllers:
         self._parts.probes.add_ready("services", self._not_ready)
         self._parts.nodes.subscribe(self._receivers.follow)
         flow.watch(self.services, self._flow, self._queue.add)
+        self._follow()
         loop.start("watch services", self.services.run)
         if self._slices is not None and self._serving is not None:
             self._slices.subscribe(self._serving.follow)
@@ -143,8 +155,16 @@ class ServiceControllers:
         if service is not None and service.concerns_us and service.spec.is_local:
             self._queue.add(key, Topic.NODES)
 
+    def _follow(self) -> None:
+        """Hear of changed load balancers, also after the cloud was opened again."""
+        changes = self._changes() if self._changes is not None else None
+        if changes is not None and changes is not self._followed:
+            self._followed = changes
+            changes.subscribe(flow.hints(self.services, self._queue.add))
+
     def look_again(self) -> None:
         """See the protocol."""
+        self._follow()
         self._queue.add_many(flow.concerned(self.services), Topic.DRIFT)
 
     def _turned(self, seconds: float) -> None:

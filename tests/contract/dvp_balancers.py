@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from lib.cloud.dvp import kinds, ownership, parent
-from lib.cloud.dvp.load_balancers import formats
+from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
 from lib.cloud.load_balancers import Cluster, Facts, Node, Port, PortProtocol
 from lib.kube import client, errors
@@ -124,12 +124,12 @@ class FakeParent(fake_api.FakeApi):
 
     def labelled(self, uid: str) -> list[str]:
         """Return the names of the VMs with the label of a Service."""
-        key = formats.label_key(formats.object_name(uid))
+        key = lb_names.label_key(lb_names.object_name(uid))
         vms: list[Any] = list(self.all(kinds.VIRTUAL_MACHINES.resource))
         return sorted(
             vm["metadata"]["name"]
             for vm in vms
-            if vm["metadata"]["labels"].get(key) == formats.LABEL_VALUE
+            if vm["metadata"]["labels"].get(key) == lb_names.LABEL_VALUE
         )
 
     def only(self, kind: kinds.ParentKind[kinds.ParentService]) -> Json:
@@ -180,7 +180,7 @@ class ParentBalancers:
 
     def invalid(self, facts: Facts) -> tuple[Facts, str]:
         """See the contract."""
-        key = formats.CLASS_ANNOTATION
+        key = lb_names.CLASS_ANNOTATION
         return dataclasses.replace(facts, annotations={key: "Not A Name"}), key
 
     def delete(self, id_: str) -> None:

@@ -1,6 +1,7 @@
 """What the balancers flow is wired to: Services, Nodes, the Lease and the cloud."""
 
 import contextlib
+import dataclasses
 import datetime
 import threading
 import time
@@ -49,6 +50,16 @@ def until(condition: Callable[[], bool]) -> None:
 MakeParts = Callable[..., parts.Parts]
 
 
+class Reports:
+    """Reports of a cloud; those who subscribed."""
+
+    def __init__(self) -> None:
+        self.subscribers: list[Callable[[str], None]] = []
+
+    def subscribe(self, fn: Callable[[str], None]) -> None:
+        self.subscribers.append(fn)
+
+
 class Running:
     """The controller over fakes, in threads of its own.
 
@@ -62,7 +73,10 @@ class Running:
         unsettled_s: Callable[[float], float] = lambda settle_s: 0.0,
         disabled_by: str = "",
     ) -> None:
-        self._disabled_by = disabled_by
+        self.reports = Reports()
+        self._settings = service_controllers.ServiceSettings(
+            SOURCE, disabled_by, lambda: self.reports
+        )
         self._make_parts = make_parts
         words = ["--cloud-provider=openstack", "--lb-drift-period=1h", *arguments]
         self.options = options.read(flags.parse(options.FLAGS, words), "openstack")
@@ -85,7 +99,7 @@ class Running:
         self.registry = shared.registry
         self.nodes = shared.nodes
         self.services = service_controllers.ServiceControllers(
-            lambda: self.cloud, shared, self.options, SOURCE, self._disabled_by
+            lambda: self.cloud, shared, self.options, self._settings
         )
         self.services.watch(self._loops)
         self._loops.start("watch nodes", shared.nodes.run)
@@ -417,3 +431,21 @@ def test_a_config_map_disables_load_balancers_as_long_as_it_exists(
     until(lambda: running.is_served)
     assert running.service()["metadata"]["name"] == "late"
     assert len(running.cloud.load_balancers) == 1
+
+
+def test_a_change_that_the_cloud_reports_is_repaired_without_a_drift_check(
+    make: Begin,
+) -> None:
+    """The Service is read again: its load balancer, and no other."""
+    running = make()
+    running.begin()
+    until(lambda: running.is_served)
+    running.settle()
+    (balancer,) = running.cloud.load_balancers.values()
+    balancer.request = dataclasses.replace(balancer.request, members=frozenset())
+    (report,) = running.reports.subscribers
+    report("uid of no Service")
+    running.settle()
+    assert not balancer.request.members
+    report(running.service()["metadata"]["uid"])
+    until(lambda: balancer.request.members == {"node-1"})

@@ -9,7 +9,7 @@ from lib.cloud.dvp import kinds, ownership
 from lib.cloud.dvp.kinds import ParentService
 from lib.cloud.dvp.load_balancers import (
     desired_service,
-    formats,
+    lb_names,
     observed_service,
     parent_changes,
     parent_reader,
@@ -70,7 +70,7 @@ class DvpLoadBalancers:
         del depth
         for target in targets:
             desired = desired_service.of(target.spec)
-            self._changes.expect(formats.object_name(target.ref.uid), desired)
+            self._changes.expect(lb_names.object_name(target.ref.uid), desired)
         return self._reader.observe(targets)
 
     def plan(self, target: Target, observed: Observed, now: datetime.datetime) -> Plan:
@@ -149,9 +149,9 @@ def _owned(kind: str, service: ParentService, cluster_id: str) -> Iterator[Owned
     """Return a load balancer, unless it is of another purpose in this cluster."""
     about = service.metadata
     uid = about.labels.get(ownership.OWNER_UID, "")
-    if not uid or about.name != formats.object_name(uid):
+    if not uid or about.name != lb_names.object_name(uid):
         return
-    key = about.annotations.get(formats.SERVICE_ANNOTATION, "")
+    key = about.annotations.get(lb_names.SERVICE_ANNOTATION, "")
     namespace, _, name = key.partition("/")
     shown = service.status.load_balancer.ingress or ()
     handles = {about.name, *(row.ip for row in shown), *(row.hostname for row in shown)}
@@ -169,10 +169,10 @@ def _owned(kind: str, service: ParentService, cluster_id: str) -> Iterator[Owned
 
 def _resembles(service: ParentService) -> bool:
     """Report whether the reference may have created it: it selects VMs by its name."""
-    key = formats.label_key(service.metadata.name)
+    key = lb_names.label_key(service.metadata.name)
     selector = dict(service.spec.selector or {})
     is_balancer = service.spec.type == observed_service.TYPE
-    return is_balancer and selector == {key: formats.LABEL_VALUE}
+    return is_balancer and selector == {key: lb_names.LABEL_VALUE}
 
 
 def _not_owned(kind: str, service: ParentService) -> NotOwned:

@@ -4,7 +4,7 @@ import dataclasses
 import ipaddress
 import re
 
-from lib.cloud.dvp.load_balancers import formats
+from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.load_balancers import Facts, Node, Problems, Reason, Spec
 from lib.cloud.steps import Problem
 from lib.process import config
@@ -14,7 +14,7 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DesiredPort:
+class DesiredParentPort:
     """A port of the parent's object. target_port: the node port of the cluster."""
 
     name: str
@@ -33,7 +33,7 @@ class DesiredService:
 
     service: str
     uid: str
-    ports: tuple[DesiredPort, ...]
+    ports: tuple[DesiredParentPort, ...]
     annotations: tuple[tuple[str, str], ...]
     is_local: bool
     external_ips: tuple[str, ...]
@@ -46,13 +46,15 @@ class DesiredService:
     @property
     def name(self) -> str:
         """The name of the objects in the parent."""
-        return formats.object_name(self.uid)
+        return lb_names.object_name(self.uid)
 
     @property
     def requested_class(self) -> str:
         """The class that the parent is asked for; empty: its default."""
         annotations = dict(self.annotations)
-        return self.load_balancer_class or annotations.get(formats.CLASS_ANNOTATION, "")
+        return self.load_balancer_class or annotations.get(
+            lb_names.CLASS_ANNOTATION, ""
+        )
 
 
 def parse(facts: Facts) -> Spec | Problems:
@@ -67,13 +69,13 @@ def parse(facts: Facts) -> Spec | Problems:
         f"{facts.namespace}/{facts.name}",
         facts.uid,
         tuple(
-            DesiredPort(port.name, port.protocol.value, port.port, port.node_port)
+            DesiredParentPort(port.name, port.protocol.value, port.port, port.node_port)
             for port in facts.ports
         ),
         tuple(
             (key, value)
             for key, value in sorted(facts.annotations.items())
-            if not key.startswith(formats.NOT_COPIED)
+            if not key.startswith(lb_names.NOT_COPIED)
         ),
         facts.is_local,
         facts.external_ips,
@@ -136,10 +138,10 @@ def _of_nodes(facts: Facts) -> tuple[Problem, ...]:
 
 def _of_values(facts: Facts) -> tuple[Problem, ...]:
     problems: list[Problem] = []
-    class_name = facts.annotations.get(formats.CLASS_ANNOTATION, "")
+    class_name = facts.annotations.get(lb_names.CLASS_ANNOTATION, "")
     if class_name and not _SUBDOMAIN.fullmatch(class_name):
         wrong = config.FieldProblem(
-            f"annotation {formats.CLASS_ANNOTATION}",
+            f"annotation {lb_names.CLASS_ANNOTATION}",
             class_name,
             "the name of a load balancer class of the parent cluster",
         )

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lib.cloud.dvp import kinds, ownership
 from lib.cloud.dvp.kinds import ParentKind, ParentPort, ParentService
-from lib.cloud.dvp.load_balancers import formats
-from lib.cloud.dvp.load_balancers.desired_service import DesiredPort, DesiredService
+from lib.cloud.dvp.load_balancers import lb_names
+from lib.cloud.dvp.load_balancers.desired_service import (
+    DesiredParentPort,
+    DesiredService,
+)
 from lib.cloud.dvp.load_balancers.observed_service import TYPE
 from lib.cloud.explained import FieldChange
 
@@ -16,7 +19,7 @@ _PROBE_TIMES = {"initialDelaySeconds": 10, "periodSeconds": 10, "timeoutSeconds"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Difference:
+class ServiceDifference:
     """One field: its section and key in the document, and both values as text.
 
     value: what a merge patch sets there; None removes it.
@@ -39,7 +42,7 @@ def of(
     kind: ParentKind[ParentService],
     service: ParentService,
     cluster_uuid: str,
-) -> tuple[Difference, ...]:
+) -> tuple[ServiceDifference, ...]:
     """Return all differences; what the parent adds by itself is none."""
     return (
         *_labels(desired, service, cluster_uuid),
@@ -49,7 +52,7 @@ def of(
     )
 
 
-def patch(uid: str, differences: Iterable[Difference]) -> Json:
+def patch(uid: str, differences: Iterable[ServiceDifference]) -> Json:
     """Return the merge patch for the object with that UID."""
     document: Json = {"metadata": {"uid": uid}}
     for difference in differences:
@@ -78,7 +81,7 @@ def document(
     metadata |= {
         "name": desired.name,
         "labels": labels,
-        "annotations": {**annotations, formats.SERVICE_ANNOTATION: desired.service},
+        "annotations": {**annotations, lb_names.SERVICE_ANNOTATION: desired.service},
     }
     if kind is not kinds.SERVICES:
         spec["healthcheck"] = {**_PROBE_TIMES, "probes": _probes(desired.ports)}
@@ -89,81 +92,87 @@ def document(
 
 def _labels(
     desired: DesiredService, service: ParentService, cluster_uuid: str
-) -> Iterator[Difference]:
+) -> Iterator[ServiceDifference]:
     labels = service.metadata.labels
     owned = {ownership.CLUSTER: cluster_uuid, ownership.OWNER_UID: desired.uid}
     for key, value in owned.items():
         if labels.get(key) != value:
-            yield Difference("metadata.labels", key, labels.get(key, ""), value, value)
+            yield ServiceDifference(
+                "metadata.labels", key, labels.get(key, ""), value, value
+            )
 
 
 def _annotations(
     desired: DesiredService, annotations: Mapping[str, str]
-) -> Iterator[Difference]:
+) -> Iterator[ServiceDifference]:
     """Copy annotations, and remove those that were copied and do not exist any more.
 
     The record of copied keys is only written together with an annotation: what the
     reference has copied is adopted as it is.
     """
     section, copied = "metadata.annotations", dict(desired.annotations)
-    recorded = annotations.get(formats.COPIED_ANNOTATION, "")
+    recorded = annotations.get(lb_names.COPIED_ANNOTATION, "")
     changed = False
     for key, value in copied.items():
         if annotations.get(key) != value:
             changed = True
-            yield Difference(section, key, annotations.get(key, ""), value, value)
+            yield ServiceDifference(
+                section, key, annotations.get(key, ""), value, value
+            )
     for key in filter(None, recorded.split(",")):
         if key not in copied:
             changed = True
             if key in annotations:
-                yield Difference(section, key, annotations[key], "", None)
+                yield ServiceDifference(section, key, annotations[key], "", None)
     record = ",".join(copied)
     if changed and record != recorded:
-        key = formats.COPIED_ANNOTATION
-        yield Difference(section, key, recorded, record, record or None)
+        key = lb_names.COPIED_ANNOTATION
+        yield ServiceDifference(section, key, recorded, record, record or None)
 
 
-def _spec(desired: DesiredService, service: ParentService) -> Iterator[Difference]:
+def _spec(
+    desired: DesiredService, service: ParentService
+) -> Iterator[ServiceDifference]:
     spec = service.spec
     if spec.type != TYPE:
-        yield Difference("spec", "type", spec.type, TYPE, TYPE)
+        yield ServiceDifference("spec", "type", spec.type, TYPE, TYPE)
     yield from _selector(desired, spec.selector or {})
     ports = tuple(map(_observed_port, spec.ports or ()))
     if ports != desired.ports:
         body = [_port(port) for port in desired.ports]
         old, new = _shown_ports(ports), _shown_ports(desired.ports)
-        yield Difference("spec", "ports", old, new, body)
+        yield ServiceDifference("spec", "ports", old, new, body)
     policy = "Local" if desired.is_local else "Cluster"
     if (spec.external_traffic_policy or "Cluster") != policy or not spec.type:
         old = spec.external_traffic_policy
-        yield Difference("spec", "externalTrafficPolicy", old, policy, policy)
+        yield ServiceDifference("spec", "externalTrafficPolicy", old, policy, policy)
     ips = spec.external_ips or ()
     if ips != desired.external_ips:
         value = list(desired.external_ips) or None
         old, new = ", ".join(ips), ", ".join(desired.external_ips)
-        yield Difference("spec", "externalIPs", old, new, value)
+        yield ServiceDifference("spec", "externalIPs", old, new, value)
     address = desired.load_balancer_ip
     if spec.load_balancer_ip != address:
         old = spec.load_balancer_ip
-        yield Difference("spec", "loadBalancerIP", old, address, address or None)
+        yield ServiceDifference("spec", "loadBalancerIP", old, address, address or None)
 
 
 def _selector(
     desired: DesiredService, selector: Mapping[str, str]
-) -> Iterator[Difference]:
-    key = formats.label_key(desired.name)
-    new = {key: formats.LABEL_VALUE}
+) -> Iterator[ServiceDifference]:
+    key = lb_names.label_key(desired.name)
+    new = {key: lb_names.LABEL_VALUE}
     if dict(selector) != new:
         # A merge patch keeps what it does not name.
         value: dict[str, str | None] = {**dict.fromkeys(selector), **new}
         old = ", ".join(f"{name}={text}" for name, text in sorted(selector.items()))
-        shown = f"{key}={formats.LABEL_VALUE}"
-        yield Difference("spec", "selector", old, shown, value)
+        shown = f"{key}={lb_names.LABEL_VALUE}"
+        yield ServiceDifference("spec", "selector", old, shown, value)
 
 
 def _of_kind(
     desired: DesiredService, kind: ParentKind[ParentService], service: ParentService
-) -> Iterator[Difference]:
+) -> Iterator[ServiceDifference]:
     """Compare what only one of the two kinds has."""
     spec = service.spec
     if kind is kinds.SERVICES:
@@ -171,7 +180,7 @@ def _of_kind(
         if ranges != desired.source_ranges:
             value = list(desired.source_ranges) or None
             old, new = ", ".join(ranges), ", ".join(desired.source_ranges)
-            yield Difference("spec", "loadBalancerSourceRanges", old, new, value)
+            yield ServiceDifference("spec", "loadBalancerSourceRanges", old, new, value)
         return
     probes = () if spec.healthcheck is None else spec.healthcheck.probes or ()
     probed = [None if probe.tcp is None else probe.tcp.target_port for probe in probes]
@@ -179,24 +188,24 @@ def _of_kind(
     if probed != expected:
         old, new = (", ".join(map(str, ports)) for ports in (probed, expected))
         body = _probes(desired.ports)
-        yield Difference("spec.healthcheck", "probes", old, new, body)
+        yield ServiceDifference("spec.healthcheck", "probes", old, new, body)
 
 
-def _probed(ports: tuple[DesiredPort, ...]) -> list[int]:
+def _probed(ports: tuple[DesiredParentPort, ...]) -> list[int]:
     """Return the ports that are probed; UDP cannot be."""
     return [port.target_port for port in ports if port.protocol == "TCP"]
 
 
-def _probes(ports: tuple[DesiredPort, ...]) -> list[Json]:
+def _probes(ports: tuple[DesiredParentPort, ...]) -> list[Json]:
     return [{"mode": "TCP", "tcp": {"targetPort": target}} for target in _probed(ports)]
 
 
-def _observed_port(port: ParentPort) -> DesiredPort:
+def _observed_port(port: ParentPort) -> DesiredParentPort:
     target = port.target_port if isinstance(port.target_port, int) else 0
-    return DesiredPort(port.name, port.protocol, port.port, target)
+    return DesiredParentPort(port.name, port.protocol, port.port, target)
 
 
-def _port(port: DesiredPort) -> Json:
+def _port(port: DesiredParentPort) -> Json:
     body: Json = {
         "protocol": port.protocol,
         "port": port.port,
@@ -205,7 +214,7 @@ def _port(port: DesiredPort) -> Json:
     return {"name": port.name, **body} if port.name else body
 
 
-def _shown_ports(ports: tuple[DesiredPort, ...]) -> str:
+def _shown_ports(ports: tuple[DesiredParentPort, ...]) -> str:
     return ", ".join(
         f"{port.port}/{port.protocol} to {port.target_port}" for port in ports
     )

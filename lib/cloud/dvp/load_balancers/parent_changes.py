@@ -12,7 +12,7 @@ from lib.cloud.dvp import kinds, ownership
 from lib.cloud.dvp.kinds import ParentKind, ParentService, VirtualMachine
 from lib.cloud.dvp.load_balancers import (
     differences_of_service,
-    formats,
+    lb_names,
     observed_service,
 )
 from lib.cloud.dvp.load_balancers.desired_service import DesiredService
@@ -120,7 +120,7 @@ class ParentChanges:
         with self._lock:
             desired = tuple(self._desired.values())
         for service in desired:
-            key = formats.label_key(service.name)
-            has_label = after.get(key) == formats.LABEL_VALUE
+            key = lb_names.label_key(service.name)
+            has_label = after.get(key) == lb_names.LABEL_VALUE
             if has_label != (host in service.hosts):
                 yield service.uid

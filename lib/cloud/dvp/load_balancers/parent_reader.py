@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from lib.cloud import errors
 from lib.cloud.dvp import kinds, ownership
 from lib.cloud.dvp.kinds import ParentKind, ParentService, VirtualMachine
-from lib.cloud.dvp.load_balancers import formats, observed_service
+from lib.cloud.dvp.load_balancers import lb_names, observed_service
 from lib.cloud.dvp.load_balancers.observed_service import LabelledVm, ParentObjects
 from lib.cloud.dvp.parent import Parent
 from lib.cloud.load_balancers import Observation, Observed, Ref, Target
@@ -154,8 +154,8 @@ class ParentReader:
         return Seen(Observed(main is not None or bool(native.labelled), name, native))
 
     def _native(self, target: Target, shared: _Shared) -> ParentObjects:
-        name = formats.object_name(target.ref.uid)
-        key = formats.label_key(name)
+        name = lb_names.object_name(target.ref.uid)
+        key = lb_names.label_key(name)
         labelled = shared.labelled.get(key, ())
         service = find(self._parent, kinds.SERVICES, name)
         is_plain = service is not None and not observed_service.is_of_checked(service)
@@ -180,12 +180,12 @@ class ParentReader:
 
         A watch that is late would show the same.
         """
-        name = formats.object_name(target.ref.uid)
+        name = lb_names.object_name(target.ref.uid)
         service = self._parent.get(kinds.SERVICES, name)
         checked = None
         if self._serves_checked:
             checked = self._parent.get(kinds.HEALTHCHECKED_SERVICES, name)
-        key = formats.label_key(name)
+        key = lb_names.label_key(name)
         selector = f"{ownership.selector(self._parent.cluster_uuid)},{key}"
         vms = self._parent.list_labelled(kinds.VIRTUAL_MACHINES, selector)
         labelled = _by_label(vms).get(key, ())
@@ -278,6 +278,6 @@ def _by_label(
     by_label: dict[str, list[LabelledVm]] = {}
     for machine in machines:
         for key, value in machine.metadata.labels.items():
-            if key.startswith(formats.LABEL_PREFIX) and value == formats.LABEL_VALUE:
+            if key.startswith(lb_names.LABEL_PREFIX) and value == lb_names.LABEL_VALUE:
                 by_label.setdefault(key, []).append(_vm(machine))
     return {key: tuple(vms) for key, vms in by_label.items()}

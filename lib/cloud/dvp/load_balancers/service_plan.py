@@ -13,7 +13,7 @@ from lib.cloud.dvp.kinds import ParentKind, ParentService
 from lib.cloud.dvp.load_balancers import (
     desired_service,
     differences_of_service,
-    formats,
+    lb_names,
     observed_service,
 )
 from lib.cloud.dvp.load_balancers.desired_service import DesiredService
@@ -76,7 +76,7 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
     desired = desired_service.of(target.spec)
     if desired is None or target.spec is None:
         return _deletion(target, native)
-    name = formats.object_name(target.ref.uid)
+    name = lb_names.object_name(target.ref.uid)
     problems = target.spec.problems
     refusals = tuple(_refusals(native, name, target.ref.uid))
     if refusals:
@@ -159,7 +159,7 @@ def _step(verb: Verb, write: ServiceWrite, why: str) -> Step:
 
 def _labels(desired: DesiredService, native: ParentObjects) -> Iterator[Step]:
     """Label the VMs that lack it first, so that traffic always has a receiver."""
-    key = formats.label_key(desired.name)
+    key = lb_names.label_key(desired.name)
     labelled = {vm.name for vm in native.labelled}
     chosen = tuple(_chosen(desired, native))
     for vm in chosen:
@@ -187,7 +187,7 @@ def _vm(vms: tuple[LabelledVm, ...], name: str) -> LabelledVm | None:
 
 
 def _label(vm: LabelledVm, key: str, why: str) -> Step:
-    return _of_vm(vm, key, formats.LABEL_VALUE, why)
+    return _of_vm(vm, key, lb_names.LABEL_VALUE, why)
 
 
 def _unlabel(vm: LabelledVm, key: str, why: str) -> Step:
@@ -196,7 +196,7 @@ def _unlabel(vm: LabelledVm, key: str, why: str) -> Step:
 
 def _of_vm(vm: LabelledVm, key: str, value: str | None, why: str) -> Step:
     document: Json = {"metadata": {"uid": vm.uid, "labels": {key: value}}}
-    old, new = ("", value) if value else (formats.LABEL_VALUE, "")
+    old, new = ("", value) if value else (lb_names.LABEL_VALUE, "")
     change = FieldChange(f"metadata.labels.{key}", old, new or "")
     write = LabelWrite(vm.name, document, (change,))
     path = (f"VirtualMachine {vm.name}", "label")
@@ -208,7 +208,7 @@ def _of_vm(vm: LabelledVm, key: str, value: str | None, why: str) -> Step:
 
 def _deletion(target: Target, native: ParentObjects) -> Plan:
     uid = target.ref.uid
-    name = formats.object_name(uid)
+    name = lb_names.object_name(uid)
     if target.only is not None and name not in target.only:
         return Plan(settled=True)
     owned = [row for row in native.all if _is_owned(native, row[1], uid)]
@@ -217,7 +217,7 @@ def _deletion(target: Target, native: ParentObjects) -> Plan:
         if service.metadata.deletion_timestamp is None:
             write = ServiceWrite(kind, name, service.metadata.uid)
             steps.append(_step(Verb.DELETE, write, "no Service requires it"))
-    key = formats.label_key(name)
+    key = lb_names.label_key(name)
     steps += [_unlabel(vm, key, "no Service requires it") for vm in native.labelled]
     retry_after_s = DELETION_POLL_S if owned and not steps else None
     is_settled = not owned and not steps

@@ -10,7 +10,7 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.dvp import kinds, ownership
-from lib.cloud.dvp.load_balancers import formats
+from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
 from lib.cloud.dvp.load_balancers.service_plan import DvpReason
 from lib.cloud.load_balancers import (
@@ -98,8 +98,8 @@ class Scene(ParentBalancers):
         waiting.until("the watch of the parent", is_shown)
 
 
-def writes(made: list[calls.Call]) -> list[str]:
-    return [f"{call.verb} {call.resource}" for call in made if call.is_write]
+def writes(sent: list[calls.Call]) -> list[str]:
+    return [f"{call.verb} {call.resource}" for call in sent if call.is_write]
 
 
 @pytest.fixture()
@@ -142,10 +142,10 @@ def labelled_vm(host: str) -> Json:
 
 
 def test_names_are_those_of_the_reference() -> None:
-    assert formats.object_name(UID) == NAME
+    assert lb_names.object_name(UID) == NAME
     assert len(NAME) == 32
-    assert formats.label_key(NAME) == LABEL
-    assert len(formats.label_key("a" * 90)) == 63
+    assert lb_names.label_key(NAME) == LABEL
+    assert len(lb_names.label_key("a" * 90)) == 63
 
 
 def test_a_new_service_is_created_with_labels_of_its_owner(scene: Scene) -> None:
@@ -289,7 +289,7 @@ def test_annotations_are_copied_on_change_and_removed_if_they_were_copied(
 
 CHANGES: dict[str, Json] = {
     "ports": {"ports": (Port(443, PortProtocol.TCP, 30443, "https"),)},
-    "class": {"annotations": {formats.CLASS_ANNOTATION: "second"}},
+    "class": {"annotations": {lb_names.CLASS_ANNOTATION: "second"}},
     "policy": {"is_local": True},
     "external IPs": {"external_ips": ("192.0.2.1",)},
     "address": {"load_balancer_ip": "192.0.2.2"},
@@ -352,9 +352,9 @@ def test_a_restart_with_100_services_reads_each_kind_once_and_writes_nothing() -
         observation = observed[target.ref]
         assert isinstance(observation, Seen)
         assert scene.balancers.plan(target, observation.value, NOW).settled
-    made = [(call.verb, call.resource) for call in scene.parent.calls[before:]]
-    print(made)
-    assert sorted(row for row in made if row[0] != "watch") == [
+    sent = [(call.verb, call.resource) for call in scene.parent.calls[before:]]
+    print(sent)
+    assert sorted(row for row in sent if row[0] != "watch") == [
         ("list", "services"),
         ("list", "virtualmachines"),
     ]
@@ -435,9 +435,9 @@ BAD: dict[str, tuple[Json, ProblemReason, str]] = {
         "none of the 1 Nodes is a VM",
     ),
     "class": (
-        {"annotations": {formats.CLASS_ANNOTATION: "A B"}},
+        {"annotations": {lb_names.CLASS_ANNOTATION: "A B"}},
         Reason.INVALID_ANNOTATION,
-        f'annotation {formats.CLASS_ANNOTATION}: invalid value "A B"',
+        f'annotation {lb_names.CLASS_ANNOTATION}: invalid value "A B"',
     ),
     "address": (
         {"load_balancer_ip": "1.2.3"},
@@ -470,7 +470,7 @@ def test_a_node_without_a_vm_is_reported_and_the_others_serve(scene: Scene) -> N
     [
         ({}, DvpReason.NO_PARENT_ADDRESS, "its pool may be exhausted"),
         (
-            {formats.CLASS_ANNOTATION: "gold"},
+            {lb_names.CLASS_ANNOTATION: "gold"},
             Reason.UNKNOWN_CLASS,
             'class "gold" may be unknown, or its pool may be exhausted',
         ),
@@ -510,9 +510,9 @@ def test_a_deleted_service_is_confirmed_by_direct_reads(scene: Scene) -> None:
     scene.settle()
     before = len(scene.parent.calls)
     scene.served.settle(gone=True)
-    made = scene.parent.calls[before:]
-    assert writes(made) == ["delete services"] + 2 * ["patch virtualmachines"]
-    reads = [(call.verb, call.resource) for call in made if not call.is_write]
+    sent = scene.parent.calls[before:]
+    assert writes(sent) == ["delete services"] + 2 * ["patch virtualmachines"]
+    reads = [(call.verb, call.resource) for call in sent if not call.is_write]
     assert reads == [("get", "services"), ("list", "virtualmachines")]
     assert scene.parent.labelled(UID) == []
     labels: Any = scene.parent.all(VMS.resource)[0]["metadata"]

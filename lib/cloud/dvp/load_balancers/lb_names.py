@@ -11,12 +11,15 @@ LABEL_VALUE = "loadbalancer"
 CLASS_ANNOTATION = "network.deckhouse.io/load-balancer-class"
 """The parent chooses the class of the load balancer by it."""
 SERVICE_ANNOTATION = "mooring.io/service"
-"""Namespace and name of the Service of the cluster, for who reads the parent."""
+"""Namespace and name of the Service of the cluster, for users of the parent."""
 COPIED_ANNOTATION = "mooring.io/copied-annotations"
 """Keys of the annotations that were copied, separated by commas: those that the Service
 no longer has are removed."""
 NOT_COPIED = ("mooring.io/", "kubectl.kubernetes.io/")
 """Prefixes of annotations that are about the object they are on."""
+
+DISABLING_CONFIG_MAP = "d8-cloud-provider-dvp/dvp-cloud-controller-manager-disable-lb"
+"""Of the cluster: as long as it exists, Services get no load balancer."""
 
 
 def object_name(uid: str) -> str:
