@@ -16,6 +16,7 @@ import pytest
 from lib.balancers import preview as balancers_preview
 from lib.ccm import metrics as ccm_metrics
 from lib.cloud import errors, load_balancers, routes, steps
+from lib.cloud.dvp.load_balancers import service_plan
 from lib.cloud.openstack.load_balancers.spec import reasons
 from lib.cloud.openstack.routes import desire
 from lib.discovery import model as discovery_model
@@ -56,6 +57,7 @@ def event_reasons() -> Names:
         steps.CommonReason,
         load_balancers.Reason,
         reasons.OctaviaReason,
+        service_plan.DvpReason,
         routes.Reason,
         desire.NeutronReason,
     )
