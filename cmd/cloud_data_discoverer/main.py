@@ -1,33 +1,104 @@
-"""Starts cloud-data-discoverer from the reference's own flags and environment."""
+"""Starts cloud-data-discoverer from the references' own flags and environment."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING
 
 from cloud_data_discoverer import version
 from lib.daemon import common_flags
 from lib.discoverer import options
-from lib.discovery.openstack import provider
-from lib.process import command_line, config, flags, serving, shutdown
+from lib.discovery import provider as providers
+from lib.discovery.openstack import provider as openstack_provider
+from lib.process import command_line, config, flags, kinds, serving, shutdown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     # Heavy, and not needed for --help.
     from lib.cloud.support.source import Observers, Opened
+    from lib.daemon import counting
 
 NAME = "cloud-data-discoverer"
-CLOUDS = ("openstack",)
-PROVIDER = provider.OPENSTACK
-CLOUD = options.cloud(CLOUDS)
-FLAGS = options.table(CLOUDS, PROVIDER.access_deployment)
+AGENT = f"{NAME}/{version.VERSION}"
+PARENT_KUBECONFIG = flags.Flag(
+    "parent-kubeconfig",
+    kinds.TEXT,
+    "",
+    "Path of the kubeconfig of the parent cluster, with --cloud=dvp; empty:"
+    " DVP_KUBERNETES_CONFIG_BASE64.",
+)
 HELP = """Publish flavors, images, zones and volume types of the cloud in the cluster.
 
 Updates the Secret d8-cloud-provider-discovery-data, the InstanceTypesCatalog and,
 optionally, a StorageClass for each volume type; reports disks without an object in the
 cluster.
 """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DiscoveredCloud:
+    """A kind of cloud. published: settings of what is published for it.
+
+    opener: reads flags and environment, and returns what opens the cloud; raises
+    ConfigError. reference: its metrics; None: it has none.
+    """
+
+    published: providers.Provider
+    opener: Callable[[flags.Values, Mapping[str, str]], Callable[[Observers], Opened]]
+    reference: Callable[[], counting.Reference | None]
+
+
+def _openstack(
+    values: flags.Values, env: Mapping[str, str]
+) -> Callable[[Observers], Opened]:
+    from cloud_data_discoverer import openstack
+
+    if path := values[options.CLOUD_CONFIG]:
+        return openstack.of_file(path, AGENT).open
+    return openstack.source(openstack.read(env), AGENT).open
+
+
+def _openstack_reference() -> counting.Reference | None:
+    from cloud_data_discoverer import openstack
+
+    return openstack.REFERENCE
+
+
+def _dvp(values: flags.Values, env: Mapping[str, str]) -> Callable[[Observers], Opened]:
+    from cloud_data_discoverer import dvp
+
+    settings = dvp.read(values[PARENT_KUBECONFIG], env)
+    return lambda observers: dvp.open_cloud(settings, AGENT, observers)
+
+
+def _dvp_problems(document: object) -> tuple[str, ...]:
+    from cloud_data_discoverer import dvp
+
+    return tuple(dvp.problems(document))
+
+
+DVP = providers.Provider(
+    provisioner="csi.dvp.deckhouse.io",
+    type_parameter="dvpStorageClass",
+    access_deployment="d8-cloud-provider-dvp/cloud-data-discoverer",
+    problems=_dvp_problems,
+    lasting=("storageClasses",),
+)
+"""Source: deckhouse, modules/030-cloud-provider-dvp."""
+PROVIDERS: Mapping[str, DiscoveredCloud] = {
+    "openstack": DiscoveredCloud(
+        openstack_provider.OPENSTACK, _openstack, _openstack_reference
+    ),
+    "dvp": DiscoveredCloud(DVP, _dvp, lambda: None),
+}
+CLOUDS = tuple(PROVIDERS)
+CLOUD = options.cloud(CLOUDS)
+FLAGS = (
+    *options.table(CLOUDS, openstack_provider.OPENSTACK.access_deployment),
+    PARENT_KUBECONFIG,
+)
 
 
 def main() -> None:
@@ -43,15 +114,13 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     from lib.daemon import server_certificate, starting
 
     cloud, pair = values[CLOUD], options.certificate_files(values)
+    # Without a known cloud, the problems of the first one's environment are reported.
+    provider = PROVIDERS.get(cloud, PROVIDERS[CLOUDS[0]])
     kubeconfig = options.kubeconfig(values, os.environ)
     address = values[common_flags.BIND_ADDRESS], values[options.SECURE_PORT]
-
-    def connect() -> None:
-        opener(values, NAME)(Unobserved())
-
     problems = config.collect(
-        lambda: options.read(values, os.environ, PROVIDER),
-        connect,
+        lambda: options.read(values, os.environ, provider.published),
+        lambda: provider.opener(values, os.environ)(Unobserved()),
         lambda: starting.load(starting.Reach(kubeconfig), os.environ),
         lambda: server_certificate.check(pair),
         lambda: serving.check_address(*address),
@@ -61,19 +130,6 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     return (config.required("--cloud", cloud, "one of " + ", ".join(CLOUDS)), *problems)
 
 
-def opener(values: flags.Values, agent: str) -> Callable[[Observers], Opened]:
-    """Return what opens the cloud: of --cloud-config, else of the environment.
-
-    Raises:
-        ConfigError: variables of the environment cannot be used.
-    """
-    from cloud_data_discoverer import openstack
-
-    if path := values[options.CLOUD_CONFIG]:
-        return openstack.of_file(path, agent).open
-    return openstack.source(openstack.read(os.environ), agent).open
-
-
 def run(values: flags.Values) -> int:
     """Run until stopped; return the exit code.
 
@@ -81,18 +137,17 @@ def run(values: flags.Values) -> int:
         ConfigError: flags or environment can't be used; every problem is listed.
     """
     cloud = values[CLOUD]
-    # Heavy, and of one cloud only.
-    from cloud_data_discoverer import openstack
+    provider = PROVIDERS[cloud]
+    # Heavy.
     from lib.discoverer import discoverer
 
-    discoverer_options = options.read(values, os.environ, PROVIDER)
-    agent = f"{NAME}/{version.VERSION}"
+    discoverer_options = options.read(values, os.environ, provider.published)
     program = discoverer.DiscovererProgram(
         NAME,
         version.VERSION,
         cloud,
-        opener(values, agent),
-        openstack.REFERENCE,
+        provider.opener(values, os.environ),
+        provider.reference(),
     )
     code = discoverer.run(program, discoverer_options, os.environ)
     shutdown.end_now(code)  # a read that hangs must not keep the process

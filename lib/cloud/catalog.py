@@ -73,10 +73,12 @@ class StorageType:
     """A kind of storage of which volumes can be created, by the cloud's own name.
 
     id: stays the same when the type is renamed; empty where the cloud has none.
+    is_default: it is the default of the cloud for the StorageClasses of its clusters.
     """
 
     name: str
     id: str = ""
+    is_default: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -96,7 +96,10 @@ def access_deployment(default: str) -> Flag[str]:
 
 
 def table(names: tuple[str, ...], deployment: str) -> tuple[Flag[object], ...]:
-    """Return all flags. names: of the clouds. deployment: as of `Provider`."""
+    """Return all flags. names: of the clouds. deployment: of the first, as its default.
+
+    With another cloud the default is that of its own module.
+    """
     return (
         cloud(names),
         CLOUD_CONFIG,
@@ -161,7 +164,7 @@ def read(
         plain=_plain(settings.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
         secure=Listen(values[common_flags.BIND_ADDRESS], values[SECURE_PORT]),
         tls_files=_pair(values, problems),
-        guarded_by=_resource(values[access_deployment(of.access_deployment)], problems),
+        guarded_by=_resource(_deployment(values, of), problems),
         settings=model.DiscoverySettings(
             module_config=_module_config(env.get("MODULE_CONFIG", ""), problems),
             cluster_id=env.get("CLUSTER_UUID", ""),
@@ -176,6 +179,12 @@ def read(
     )
     config.require(problems)
     return options
+
+
+def _deployment(values: flags.Values, of: Provider) -> str:
+    """Return the Deployment of the flag, else that of the cloud's module."""
+    flag = access_deployment(of.access_deployment)
+    return values[flag] if values.is_given(flag) else of.access_deployment
 
 
 def kubeconfig(values: flags.Values, env: Mapping[str, str]) -> str:

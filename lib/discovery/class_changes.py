@@ -175,7 +175,7 @@ def _deletable(plan: _Plan) -> Iterator[StoredClass]:
     }
     for name, stored in plan.owned.items():
         if (
-            any(pattern.fullmatch(name) for pattern in rules.exclude)
+            storage_classes.is_excluded(name, rules)
             or name not in used
             and plan.is_obsolete(stored)
         ):
@@ -213,7 +213,7 @@ def _owned(snapshot: ObservedClasses) -> Mapping[str, StoredClass]:
 def _default(
     snapshot: ObservedClasses, rules: storage_classes.StorageClassRules
 ) -> _Default:
-    """Return the default: the user's, else the present one, else the recorded one."""
+    """Return the default: the user's, the present, the recorded, or the cloud's."""
     if rules.default:
         return _Default(rules.default, is_explicit=True)
     marked = sorted(
@@ -232,14 +232,27 @@ def _default(
     )
     recorded += [snapshot.recorded] if snapshot.recorded else []
     if not recorded:
-        return _Default("")
+        return _Default(_of_cloud(snapshot, rules))
     name = recorded[0]
     existing = {
         storage_classes.name_of(stored_class.name) for stored_class in snapshot.offered
     }
     existing |= {stored_class.metadata.name for stored_class in snapshot.stored}
-    is_excluded = any(pattern.fullmatch(name) for pattern in rules.exclude)
+    is_excluded = storage_classes.is_excluded(name, rules)
     return _Default(name, is_lost=is_excluded or name not in existing)
+
+
+def _of_cloud(
+    snapshot: ObservedClasses, rules: storage_classes.StorageClassRules
+) -> str:
+    """Return the name of the class of the cloud's default type; empty without one."""
+    names = (
+        storage_classes.name_of(offered_type.name)
+        for offered_type in snapshot.offered
+        if offered_type.is_default
+    )
+    is_excluded = storage_classes.is_excluded
+    return next((name for name in names if not is_excluded(name, rules)), "")
 
 
 def _recorded(

@@ -105,6 +105,11 @@ def name_of(volume_type: str) -> str:
     return _KEPT.sub("", volume_type.replace(" ", "-")).lower().strip("-.")
 
 
+def is_excluded(name: str, rules: StorageClassRules) -> bool:
+    """Report whether the user excludes a class of this name."""
+    return any(pattern.fullmatch(name) for pattern in rules.exclude)
+
+
 def is_name(text: str) -> bool:
     """Report whether an API server accepts this as the name of a StorageClass."""
     return len(text) <= NAME_MAX and _SUBDOMAIN.fullmatch(text) is not None
@@ -126,7 +131,7 @@ def choose(
     excluded: list[str] = []
     for volume_type in dict.fromkeys(volume_types):
         name = name_of(volume_type)
-        if any(pattern.fullmatch(name) for pattern in rules.exclude):
+        if is_excluded(name, rules):
             excluded.append(volume_type)
         elif not is_name(name):
             problems.append(_unusable(volume_type, name))

@@ -21,6 +21,7 @@ from lib.process import flags
 ROOT = pathlib.Path()
 CHART = charts.folder(ROOT, "cloud-data-discoverer")
 SNAPSHOTS = charts.of("cloud-data-discoverer")
+OPENSTACK = main.PROVIDERS["openstack"].published
 MODES = ("secure-port", "proxy")
 EXPECTED = {"secure-port": (True, True), "proxy": (False, False)}
 """Whether StorageClasses are managed, and whether the Secret may be created."""
@@ -51,7 +52,7 @@ def test_arguments_and_environment_are_taken_by_the_program(mode: str) -> None:
         assert of is None or of["key"] in secret["data"], item
         env[item["name"]] = item.get("value", f"http://{item['name']}")
     environment.read(env)
-    observed = options.read(values, {**env, "MODULE_CONFIG": "{}"}, main.PROVIDER)
+    observed = options.read(values, {**env, "MODULE_CONFIG": "{}"}, OPENSTACK)
     assert (observed.plain.port == 8081) == (mode == "proxy")
     assert (observed.secure.port == 8080) == (mode == "secure-port")
 
@@ -74,7 +75,7 @@ def test_the_proxy_guards_what_the_secure_port_guards() -> None:
     """kube-rbac-proxy's own configuration, never run here: it is not to be had."""
     (configured,) = rendered("proxy", "ConfigMap")
     asked = yaml.safe_load(configured["data"]["config.yaml"])["authorization"]
-    usual = options.read(flags.parse(main.FLAGS, []), {}, main.PROVIDER).guarded_by
+    usual = options.read(flags.parse(main.FLAGS, []), {}, OPENSTACK).guarded_by
     assert asked["resourceAttributes"] == {
         "namespace": usual.namespace,
         "apiGroup": usual.group,
