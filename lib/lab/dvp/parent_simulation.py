@@ -45,6 +45,8 @@ class Simulation:
         self._allocated = surroundings.Allocated()
         self._due = parent_simulator.Due()
         self._complaint = ""
+        self._lock = threading.Lock()
+        self._written: set[tuple[Resource, str]] = set()
         self._serial = ""
 
     def run(self, stop: threading.Event) -> None:
@@ -116,14 +118,12 @@ class Simulation:
 
     def _step(self, pool: concurrent.futures.Executor) -> float | None:
         """Carry out what is due; return seconds until the next step, if any."""
+        if not self._is_current():
+            return _SETTLE_S
         world = self._world()
         self._backing.follow(world)
         asked, now = self._settings(world), datetime.datetime.now(datetime.UTC)
-        proposed = [
-            step
-            for step in parent_simulator.decide(world, self._allocated, now)
-            if self._is_current(step)
-        ]
+        proposed = list(parent_simulator.decide(world, self._allocated, now))
         ready, pause = self._due.ready(proposed, asked, time.monotonic())
         # One step of an object at a time: the next one is decided on what it has made.
         first: dict[str, writes.Step] = {}
@@ -133,12 +133,27 @@ class Simulation:
             pass
         return 0.0 if ready else pause
 
-    def _is_current(self, step: writes.Step) -> bool:
-        return all(
-            self._stores[call.kind].is_current(call.item.metadata.key)
-            for call in step.calls
-            if isinstance(call, writes.PatchObject) and call.kind in self._stores
-        )
+    def _is_current(self) -> bool:
+        """Report whether the stores have seen what the last step wrote."""
+        with self._lock:
+            self._written = {
+                (kind, key)
+                for kind, key in self._written
+                if not self._stores[kind].is_current(key)
+            }
+            return not self._written
+
+    def _note(self, kind: Resource, answer: bytes) -> str:
+        """Note a write by its answer; return the version that it gave."""
+        meta = json.loads(answer)["metadata"]
+        version = str(meta["resourceVersion"])
+        if kind in self._stores:
+            name, space = meta["name"], meta.get("namespace")
+            key = f"{space}/{name}" if space else name
+            self._stores[kind].note_write(key, version)
+            with self._lock:
+                self._written.add((kind, key))
+        return version
 
     def _act(self, step: writes.Step, asked: settings.SimulatorSettings) -> None:
         versions: dict[str, str] = {}
@@ -180,7 +195,7 @@ class Simulation:
 
     def _create(self, call: writes.CreateObject) -> None:
         try:
-            self._api.create(
+            answer = self._api.create(
                 call.kind,
                 json.dumps(call.body).encode(),
                 call.namespace or None,
@@ -188,6 +203,7 @@ class Simulation:
             )
         except kube_errors.AlreadyExists:
             return
+        self._note(call.kind, answer)
 
     def _change(self, call: writes.PatchObject, versions: dict[str, str]) -> None:
         meta = call.item.metadata
@@ -202,10 +218,7 @@ class Simulation:
             subresource=call.subresource,
             timeout_s=_TIMEOUT_S,
         )
-        version = json.loads(answer)["metadata"]["resourceVersion"]
-        versions[meta.uid] = version
-        if call.kind in self._stores:
-            self._stores[call.kind].note_write(meta.key, version)
+        versions[meta.uid] = self._note(call.kind, answer)
 
     def _remove(self, call: writes.DeleteObject) -> None:
         only: Mapping[str, str] = {"uid": call.uid} if call.uid else {}

@@ -1,0 +1,218 @@
+"""The parent refuses what the platform refuses, field by field."""
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from lib.kube import errors as kube_errors
+from lib.kube.resources import Resource
+from lib.lab.dvp import policies
+from lib.lab.dvp import project as projects
+from lib.lab.dvp.kinds import (
+    ADDRESSES,
+    ATTACHMENTS,
+    CLASSES,
+    CLUSTER_IMAGES,
+    DISKS,
+    IMAGES,
+    MACHINES,
+    OPERATIONS,
+)
+from lib.lab.dvp.project import Project
+from tests.harness.dvp import dvp_parent
+from tests.harness.dvp.dvp_parent import DvpParent
+
+Json = dict[str, Any]
+HTTP = {"type": "HTTP", "http": {"url": "https://lab.invalid/x"}}
+CLAIM = {"storageClassName": projects.STORAGE, "size": "1Gi"}
+REFERENCE = {"kind": "VirtualDisk", "name": "d"}
+VALID: Mapping[Resource, Json] = {
+    MACHINES: dvp_parent.machine_spec("boot"),
+    DISKS: {"persistentVolumeClaim": CLAIM},
+    ATTACHMENTS: {"virtualMachineName": "v", "blockDeviceRef": REFERENCE},
+    IMAGES: {"dataSource": HTTP},
+    CLUSTER_IMAGES: {"dataSource": HTTP},
+    CLASSES: {"cpu": {"type": "Host"}},
+    ADDRESSES: {"type": "Auto"},
+    OPERATIONS: {"type": "Stop", "virtualMachineName": "v"},
+}
+_TOO_LONG = {"type": "UserData", "userData": "x" * 2049}
+_TWO = {"type": "UserData", "userDataRef": {"kind": "Secret", "name": "s"}}
+_DEVICES = [{"kind": "VirtualDisk", "name": f"d{n}"} for n in range(17)]
+_LEGACY = {"osType": "Legacy"}
+_OBJECT = {"kind": "VirtualDisk", "name": "d"}
+
+REFUSED: Sequence[tuple[Resource, Json, str]] = (
+    (MACHINES, {"virtualMachineClassName": None}, "virtualMachineClassName"),
+    (MACHINES, {"runPolicy": "Sometimes"}, "runPolicy"),
+    (MACHINES, {"liveMigrationPolicy": "Manual"}, "liveMigrationPolicy"),
+    (MACHINES, {"liveMigrationPolicy": "Never"}, "liveMigrationPolicy"),
+    (MACHINES, {"osType": "Linux"}, "osType"),
+    (MACHINES, {"bootloader": "UEFI"}, "bootloader"),
+    (MACHINES, {"cpu": {"cores": 0}}, "cpu.cores"),
+    (MACHINES, {"cpu": {"cores": 1, "coreFraction": "0%"}}, "coreFraction"),
+    (MACHINES, {"cpu": {"cores": 1, "coreFraction": "101%"}}, "coreFraction"),
+    (MACHINES, {"memory": {"size": "much"}}, "memory.size"),
+    (MACHINES, {"blockDeviceRefs": []}, "blockDeviceRefs"),
+    (MACHINES, {"blockDeviceRefs": _DEVICES}, "blockDeviceRefs"),
+    (MACHINES, {"blockDeviceRefs": [REFERENCE, REFERENCE]}, "more than once"),
+    (MACHINES, {"virtualMachineIPAddressName": ""}, "virtualMachineIPAddressName"),
+    (MACHINES, {"provisioning": _TOO_LONG}, "2048"),
+    (MACHINES, {"provisioning": _TWO}, "userDataRef"),
+    (MACHINES, {**_LEGACY, "bootloader": "EFI"}, "needs bootloader BIOS"),
+    (
+        MACHINES,
+        {**_LEGACY, "provisioning": {"type": "UserData", "userData": "x"}},
+        "has no provisioning",
+    ),
+    (
+        MACHINES,
+        {
+            **_LEGACY,
+            "enableParavirtualization": False,
+            "blockDeviceRefs": _DEVICES[:5],
+        },
+        "4 block devices",
+    ),
+    (MACHINES, {"usbDevices": [{"name": f"u{n}"} for n in range(9)]}, "usbDevices"),
+    (DISKS, {"persistentVolumeClaim": None}, "needs persistentVolumeClaim.size"),
+    (DISKS, {"persistentVolumeClaim": {"size": "0"}}, "greater than zero"),
+    (DISKS, {"persistentVolumeClaim": {"size": "-1Gi"}}, "size"),
+    (DISKS, {"dataSource": {"type": "HTTP"}}, "http is set"),
+    (DISKS, {"dataSource": {**HTTP, "type": "Upload"}}, "http is set"),
+    (
+        DISKS,
+        {"dataSource": {"type": "ObjectRef", "objectRef": _OBJECT}},
+        "objectRef.kind",
+    ),
+    (ATTACHMENTS, {"virtualMachineName": ""}, "virtualMachineName"),
+    (ATTACHMENTS, {"blockDeviceRef": None}, "blockDeviceRef"),
+    (ATTACHMENTS, {"blockDeviceRef": {"kind": "Disk", "name": "d"}}, "kind"),
+    (IMAGES, {"storage": "Floppy"}, "storage"),
+    (
+        CLUSTER_IMAGES,
+        {"dataSource": {"type": "ObjectRef", "objectRef": _OBJECT}},
+        "needs namespace",
+    ),
+    (CLASSES, {"cpu": {"type": "Fast"}}, "cpu.type"),
+    (CLASSES, {"cpu": None}, "cpu"),
+    (ADDRESSES, {"type": "Static"}, "staticIP is set"),
+    (ADDRESSES, {"staticIP": "10.0.0.1"}, "staticIP is set"),
+    (ADDRESSES, {"type": "Static", "staticIP": "10.0.0.999"}, "staticIP"),
+    (OPERATIONS, {"type": "Explode"}, "type"),
+    (OPERATIONS, {"type": "Start", "force": True}, "Start has no force"),
+)
+"""Kind, what differs from a valid spec, and a part of the message."""
+
+RESERVED = "vm.virtualization.deckhouse.io/name"
+SIZE = "persistentVolumeClaim"
+CHANGES: Mapping[str, Sequence[tuple[Resource, str, Json, str]]] = {
+    "machine-name": (),
+    "machine-reserved-keys": (
+        (MACHINES, "", {"metadata": {"labels": {RESERVED: ""}}}, "must not contain"),
+    ),
+    "machine-devices-once": (
+        (MACHINES, "", {"spec": {"blockDeviceRefs": [REFERENCE, REFERENCE]}}, "once"),
+    ),
+    "attachment-unchanged": (
+        (ATTACHMENTS, "", {"spec": {"virtualMachineName": "w"}}, "cannot be changed"),
+    ),
+    "image-unchanged": (
+        (IMAGES, "", {"spec": {"storage": "Kubernetes"}}, "cannot be changed"),
+    ),
+    "disk-size": (),
+    "disk-size-grows": (
+        (DISKS, "Ready", {"spec": {SIZE: {"size": "512Mi"}}}, "only grow"),
+        (DISKS, "Ready", {"spec": {SIZE: {"size": None}}}, "needs"),
+        (DISKS, "Ready", {"spec": {SIZE: {"size": "2Gi"}}}, ""),
+        (DISKS, "Pending", {"spec": {SIZE: {"size": "512Mi"}}}, ""),
+        (DISKS, "WaitForFirstConsumer", {"spec": {SIZE: {"size": "512Mi"}}}, ""),
+    ),
+    "disk-size-migrating": (
+        (DISKS, "Migrating", {"spec": {SIZE: {"size": "2Gi"}}}, "migrates"),
+    ),
+    "disk-source-frozen": (
+        (DISKS, "Ready", {"spec": {"dataSource": HTTP}}, "dataSource"),
+        (DISKS, "Pending", {"spec": {"dataSource": HTTP}}, ""),
+    ),
+    "disk-terminating": (
+        (DISKS, "Terminating", {"spec": {SIZE: {"size": "2Gi"}}}, "being deleted"),
+    ),
+}
+"""By policy: kind, phase of the object, change, and a part of the message or "": it is
+accepted. Policies about creation alone have their rows in REFUSED and NAMES."""
+
+
+def refusal(parent: DvpParent, kind: Resource, project: Project, body: Json) -> str:
+    """Return the message with which a creation is refused; empty: it is accepted."""
+    space = project.namespace if kind.namespaced else None
+    text = json.dumps(
+        {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+    ).encode()
+    try:
+        parent.api.create(kind, text, space, timeout_s=30, query={"dryRun": "All"})
+    except kube_errors.Invalid as error:
+        return str(error)
+    return ""
+
+
+def test_each_field_is_judged(parent: DvpParent, project: Project) -> None:
+    """Valid objects of each kind are accepted, and every row is refused by name."""
+    for kind, spec in VALID.items():
+        body = {"metadata": {"name": "valid"}, "spec": spec}
+        assert refusal(parent, kind, project, body) == "", kind
+    for kind, change, expected in REFUSED:
+        spec = {**copy.deepcopy(VALID[kind]), **change}
+        spec = {key: value for key, value in spec.items() if value is not None}
+        body = {"metadata": {"name": "refused"}, "spec": spec}
+        message = refusal(parent, kind, project, body)
+        print(f"{kind.kind:36} {json.dumps(change)[:60]:60} {message[-90:]}")
+        assert expected in message, (kind.kind, change, message)
+
+
+def test_names_of_machines_are_short(parent: DvpParent, project: Project) -> None:
+    for length, expected in ((63, ""), (64, "63 characters")):
+        body = {"metadata": {"name": "n" * length}, "spec": VALID[MACHINES]}
+        assert expected in refusal(parent, MACHINES, project, body)
+
+
+@pytest.fixture(scope="module")
+def kept(parent: DvpParent, project: Project) -> Iterator[DvpParent]:
+    """Have objects of each kind, which no transition moves."""
+    with parent.holding("* kept"):
+        for kind in (MACHINES, DISKS, ATTACHMENTS, IMAGES):
+            parent.objects(project).make(kind, "kept", spec=VALID[kind])
+        yield parent
+
+
+def test_each_policy_judges_changes(kept: DvpParent, project: Project) -> None:
+    """Prints a row for each change; a policy without rows fails."""
+    assert CHANGES.keys() == {policy.name for policy in policies.POLICIES}
+    for policy in policies.POLICIES:
+        for kind, phase, change, expected in CHANGES[policy.name]:
+            if phase:
+                kept.set_status(kind, project, "kept", {"phase": phase})
+            message = changed(kept, kind, project, change)
+            print(f"{policy.name:22} {phase:22} {message[-80:] or 'accepted'}")
+            print(f"{'':22} {policy.fact}")
+            assert expected in message
+            assert bool(expected) == bool(message)
+
+
+def changed(parent: DvpParent, kind: Resource, project: Project, change: Json) -> str:
+    """Return the message with which a change is refused; empty: it is accepted."""
+    try:
+        parent.api.patch(
+            kind,
+            "kept",
+            json.dumps(change).encode(),
+            project.namespace,
+            timeout_s=30,
+            query={"dryRun": "All"},
+        )
+    except kube_errors.Invalid as error:
+        return str(error)
+    return ""
