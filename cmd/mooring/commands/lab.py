@@ -14,6 +14,7 @@ import rich.console
 from mooring.commands import (
     edge,
     lab_clients,
+    lab_images,
     lab_osdpl,
     lab_server,
     outputs,
@@ -38,6 +39,7 @@ lab.add_command(lab_server.server)
 lab.add_command(lab_server.simulated_kubelets)
 lab.add_command(lab_server.storage_node)
 lab.add_command(lab_osdpl.osdpl)
+lab.add_command(lab_images.image)
 for client in (lab_clients.env, lab_clients.kubectl, lab_clients.logs):
     lab.add_command(client)
 for provider in providers.PROVIDERS.values():
@@ -138,36 +140,6 @@ def charts() -> None:
     for file in changed:
         click.echo(file.relative_to(root))
     click.echo(f"{len(changed)} of {len(charts.SNAPSHOTS)} snapshots have changed.")
-
-
-@lab.command()
-@click.argument("name")
-@click.option(
-    "--pex-folder", type=paths.FOLDER, help="Folder with the PEX file to contain."
-)
-@click.option(
-    "--output", type=paths.FOLDER, default="dist", help="Where NAME.tar is put."
-)
-def image(
-    name: str, pex_folder: pathlib.Path | None, output: pathlib.Path | None
-) -> None:
-    """Build the image NAME of images/, in a checkout, as an OCI archive."""
-    where = edge.where()
-    with edge.plainly(), edge.display() as shown:
-        from lib.lab import errors
-        from lib.lab.artifacts import pexes
-        from lib.lab.images import images
-
-        root = edge.checkout()
-        if root is None:
-            raise errors.LabError("there is no checkout here with a folder images")
-        sources = _sources(pex_folder)
-        # A file of --pex-folder may be of another commit.
-        commit = images.commit_of(root) if sources.checkout else ""
-        pexes.bring(where, sources.checkout, sources.folder, shown, (name,))
-        source = images.ImageSource(root, pexes.path(where, name), commit)
-        archive = images.build(where, source, name, output or root / "dist", shown)
-    click.echo(f"{archive.file}: {archive.reference}, {archive.size / 1e6:.0f} MB")
 
 
 @lab.command()

@@ -1,5 +1,5 @@
-"""Images of components, built without Docker and without a registry.
+"""Images of components, built without container engine, daemon or root.
 
-Here: the root file system of a component, and its OCI archive. The descriptions are in
-images/; the programs come from a PEX and from the lab's pinned Go modules.
+A description in images/NAME, pinned Debian packages, and the component's PEX become an
+OCI layout of few layers, the same bytes for the same commit. decision 145.
 """

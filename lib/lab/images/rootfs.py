@@ -1,143 +1,283 @@
-"""The root file system of a component's image.
+"""Files of an image, one folder for each layer.
 
-Rules: everything in it is copied from what the tests run; nothing is downloaded. Only
-folders that are mounted are written when it runs: all code is compiled beforehand.
+base: Debian packages, shared by all images. tools: further packages of one image.
+distributions: third-party packages of Python, and programs of Go modules. project:
+code of this project, the entry point and the user. Nothing is written when it runs
+but what is mounted: all code is compiled beforehand.
 """
 
+import fnmatch
 import os
 import pathlib
+import re
 import shutil
 import stat
-import sys
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 
 from lib.lab import errors
-from lib.lab.artifacts import commands
-from lib.lab.images import libraries
-from lib.lab.images.description import Description
+from lib.lab.images import debian_package
+from lib.lab.images.debian_package import DebianPackage, PackageFile
+from lib.lab.images.description import Description, Packages
+from lib.lab.images.interpreter import PYTHON
 
-PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
-BIN, LIB = "usr/local/bin", f"usr/local/lib/{PYTHON}"
+PACKAGES = f"usr/local/lib/{PYTHON}/dist-packages"
+PROJECT = "usr/lib/mooring"
+BIN = "usr/local/bin"
 SCRATCH = "tmp"
 """The only folder that is written."""
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
-_NOT_COPIED = (
-    *("site-packages", "test", "tests", "idlelib", "tkinter", "turtledemo"),
-    *("ensurepip", "lib2to3", "__pycache__", "config-*", "*.a", "pydoc_data"),
-    *("_tkinter*", "_test*", "_ctypes_test*", "_curses*", "readline*"),
+LICENCES = "usr/share/doc"
+SEARCH = ("/usr/local/bin", "/usr/bin", "/usr/sbin")
+"""Folders of PATH."""
+_STATUS = "var/lib/dpkg/status.d"
+"""Where scanners find the packages of an image without dpkg."""
+_KEPT = (
+    *(
+        "usr/lib/*",
+        "usr/lib64/*",
+        "usr/share/zoneinfo/*",
+        "usr/share/common-licenses/*",
+    ),
+    *("usr/share/ca-certificates/*", "usr/share/doc/*/copyright"),
+    *("etc/os-release", "etc/debian_version", "etc/mke2fs.conf"),
 )
-"""Of the standard library."""
+_DROPPED = (
+    *(
+        "usr/lib/*/gconv/*",
+        "usr/lib/*/engines-3/*",
+        "usr/lib/systemd/*",
+        "usr/lib/udev/*",
+    ),
+    *("usr/lib/*/perl*", "usr/lib/*/audit/*", "usr/lib/*/e2initrd_helper"),
+    *("usr/lib/initramfs-tools/*", "usr/lib/mime/*", "usr/lib/valgrind/*"),
+    *("usr/lib/btrfs-progs/*", "usr/lib/xfsprogs/*", "usr/lib/*/e2fsprogs/*"),
+    *("usr/lib/tmpfiles.d/*", "usr/lib/sysctl.d/*", "usr/lib/e2fsprogs/*"),
+    *("usr/lib/locale/*", "usr/share/zoneinfo/right/*", "usr/share/zoneinfo/posix/*"),
+    *(
+        f"usr/lib/{PYTHON}/{name}/*"
+        for name in ("config-*", "ensurepip", "idlelib", "lib2to3", "pydoc_data")
+    ),
+    *(f"usr/lib/{PYTHON}/{name}/*" for name in ("test", "tkinter", "turtledemo")),
+    *(
+        f"usr/lib/{PYTHON}/lib-dynload/{name}.*.so"
+        for name in ("_bsddb", "_curses", "_curses_panel", "_dbm", "_gdbm", "_sqlite3")
+    ),
+    *(
+        f"usr/lib/{PYTHON}/lib-dynload/{name}.*.so"
+        for name in (
+            "_test*",
+            "_tkinter",
+            "_xxtestfuzz",
+            "nis",
+            "readline",
+            "xxlimited*",
+        )
+    ),
+    f"usr/lib/{PYTHON}/sitecustomize.py",
+)
+_MERGED = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
+_FOLDERS = ("dev", "etc", "proc", "run", "sys", "var/tmp")
 _NSSWITCH = "hosts: files dns\n"
-_LAUNCHER = """#!/{bin}/{python} -IB
+_NOT_CODE = (".bootstrap/", ".deps/", "__pex__/", "__main__.py", "PEX-INFO")
+"""Of a PEX: what starts it, and its distributions."""
+_PEX_LAYOUT = ".layout.json"
+_LAUNCHER = """#!/usr/bin/{python} -IB
+import sys
+
+sys.path.insert(0, "/{project}")
 from {module} import {function}
 
 {function}()
 """
+_VERSION = re.compile(r'^VERSION = "([^"]+)"$', re.MULTILINE)
 
 
-def build(
+def write_base(
+    root: pathlib.Path, packages: Sequence[DebianPackage], kept: Packages
+) -> None:
+    """Fill an empty folder with the layer that all images share.
+
+    Raises:
+        LabError: a package lacks a program or the certificates.
+    """
+    for folder in (*_FOLDERS, *_MERGED.values()):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for link, target in _MERGED.items():
+        (root / link).symlink_to(target)
+    (root / SCRATCH).mkdir()
+    (root / SCRATCH).chmod(0o1777)
+    write_packages(root, packages, kept)
+    _write_certificates(root)
+    _write(root, "etc/nsswitch.conf", _NSSWITCH)
+    _write(root, "etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
+    (root / "usr/bin/python3").symlink_to(PYTHON)
+
+
+def write_packages(
+    root: pathlib.Path, packages: Iterable[DebianPackage], kept: Packages
+) -> None:
+    """Write libraries, data, licence texts and some programs of packages.
+
+    kept: the programs, by package.
+
+    Raises:
+        LabError: a package lacks one of its programs.
+    """
+    for package in packages:
+        programs = {*kept[package.name]}
+        for file in package.files():
+            name = file.path.rpartition("/")[2]
+            is_program = file.path.startswith(("usr/bin/", "usr/sbin/"))
+            if (is_program and name in programs) or _is_kept(file.path):
+                _place(root, file)
+                programs.discard(name)
+        if programs:
+            raise errors.LabError(
+                f"{package.name} {package.version}: {', '.join(sorted(programs))}:"
+                " not found in the package"
+            )
+        _write(root, f"{_STATUS}/{package.name}", package.text)
+
+
+def _is_kept(path: str) -> bool:
+    def matches(patterns: Sequence[str]) -> bool:
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+
+    return matches(_KEPT) and not matches(_DROPPED)
+
+
+def _place(root: pathlib.Path, file: PackageFile) -> None:
+    target = root / file.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if file.link:
+        target.unlink(missing_ok=True)
+        target.symlink_to(_link(file))
+    else:
+        target.write_bytes(file.content)
+        target.chmod(0o755 if file.is_executable else 0o644)
+
+
+def _link(file: PackageFile) -> str:
+    """Return the target of a link; absolute ones are those of a merged /usr."""
+    if file.link.startswith("/"):
+        return f"/{debian_package.merged(file.link[1:])}"
+    return file.link
+
+
+def _write_certificates(root: pathlib.Path) -> None:
+    """Join the authorities into one file, as update-ca-certificates does."""
+    folder = root / "usr/share/ca-certificates"
+    files = sorted(folder.rglob("*.crt"))
+    if not files:
+        raise errors.LabError("ca-certificates: not in the packages of the base")
+    text = "".join(f"{file.read_text().rstrip()}\n" for file in files)
+    _write(root, CERTIFICATES, text)
+    shutil.rmtree(folder)
+    (root / "usr/lib/ssl").mkdir()
+    for link, target in (("certs", "etc/ssl/certs"), ("cert.pem", CERTIFICATES)):
+        (root / "usr/lib/ssl" / link).symlink_to(f"/{target}")
+
+
+def wheels(pex: pathlib.Path) -> tuple[str, ...]:
+    """Return the names of the third-party distributions of a PEX."""
+    with zipfile.ZipFile(pex) as archive:
+        names = {name.split("/")[1] for name in archive.namelist() if _is_wheel(name)}
+    return tuple(sorted(names))
+
+
+def unpack_wheel(root: pathlib.Path, pex: pathlib.Path, wheel: str) -> None:
+    """Fill an empty folder with a distribution of a PEX, as an image has it."""
+    with zipfile.ZipFile(pex) as archive:
+        for name in archive.namelist():
+            if name.startswith(f".deps/{wheel}/") and _is_wheel(name):
+                _extract(archive, name, root / PACKAGES / name.split("/", 2)[2])
+
+
+def join(root: pathlib.Path, part: pathlib.Path) -> None:
+    """Add the files of a folder to another, as links to the same files."""
+    shutil.copytree(part, root, copy_function=os.link, dirs_exist_ok=True)
+
+
+def write_programs(root: pathlib.Path, programs: Mapping[str, pathlib.Path]) -> None:
+    """Copy programs of Go modules. programs: their files by name."""
+    for name, file in programs.items():
+        target = root / BIN / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+        target.chmod(0o755)
+
+
+def write_project(
     root: pathlib.Path,
     described: Description,
     pex: pathlib.Path,
-    programs: Mapping[str, pathlib.Path],
+    licences: Mapping[str, bytes],
 ) -> None:
-    """Fill an empty folder. programs: the file of each of the image's programs.
+    """Unpack the project's own code of a PEX, and write entry point and user.
+
+    licences: texts of the project, by name.
+    """
+    with zipfile.ZipFile(pex) as archive:
+        for name in archive.namelist():
+            if not name.startswith(_NOT_CODE) and not name.endswith("/"):
+                _extract(archive, name, root / PROJECT / name)
+    module, _, function = described.main.partition(":")
+    launcher = _LAUNCHER.format(
+        python=PYTHON, project=PROJECT, module=module, function=function
+    )
+    _write(root, f"{BIN}/{described.pex}", launcher, mode=0o755)
+    number, name = described.user, described.pex
+    shell = f"{number}:{number}::/{SCRATCH}:/nonexistent"
+    _write(root, "etc/passwd", f"{'root' if number == 0 else name}:x:{shell}\n")
+    _write(root, "etc/group", f"{'root' if number == 0 else name}:x:{number}:\n")
+    for folder in described.folders:
+        (root / folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
+    for title, text in licences.items():
+        target = root / LICENCES / "mooring" / title
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text)
+
+
+def version(pex: pathlib.Path, described: Description) -> str:
+    """Return the version of a component, as its PEX has it.
 
     Raises:
-        LabError: something of it is missing or cannot be unpacked.
+        LabError: it has none.
     """
-    (root / BIN).mkdir(parents=True)
-    _copy_python(root)
-    _unpack(root, pex)
-    for name, file in programs.items():
-        shutil.copyfile(file, root / BIN / name)
-        (root / BIN / name).chmod(0o755)
-    _write_launcher(root, described)
-    _write_system(root, described)
-    _compile(root)
-    libraries.copy(libraries.needed(_binaries(root)), root)
+    module = described.main.partition(".")[0]
+    with zipfile.ZipFile(pex) as archive:
+        try:
+            text = archive.read(f"{module}/version.py").decode()
+        except KeyError:
+            text = ""
+    matched = _VERSION.search(text)
+    if matched is None:
+        raise errors.LabError(f"{pex.name}: no version in {module}/version.py")
+    return matched[1]
 
 
-def _copy_python(root: pathlib.Path) -> None:
-    base = pathlib.Path(sys.base_prefix)
-    program = base / "bin" / PYTHON
-    if not program.exists():
-        raise errors.LabError(f"{program} does not exist: the image has its Python")
-    shutil.copyfile(program.resolve(), root / BIN / PYTHON)
-    (root / BIN / PYTHON).chmod(0o755)
-    ignore = shutil.ignore_patterns(*_NOT_COPIED)
-    shutil.copytree(base / "lib" / PYTHON, root / LIB, ignore=ignore, symlinks=False)
+def _is_wheel(name: str) -> bool:
+    """Report whether a file of a PEX belongs to a distribution and to the image."""
+    top, _, rest = name.partition("/")
+    path = rest.partition("/")[2]
+    is_left_out = "__pycache__" in path or path.startswith(("bin/", _PEX_LAYOUT))
+    return top == ".deps" and path[-1:] not in ("", "/") and not is_left_out
 
 
-def _unpack(root: pathlib.Path, pex: pathlib.Path) -> None:
-    """Put the packages of a PEX beside the standard library."""
-    venv = root.with_name(f"{root.name}-venv")
-    shutil.rmtree(venv, ignore_errors=True)
-    tool = pathlib.Path(sys.base_prefix) / "bin" / PYTHON
-    try:
-        commands.run(
-            [tool, pex, "venv", "--copies", venv],
-            failure=f"{pex.name} cannot be unpacked",
-            env={"PATH": os.defpath, "PEX_TOOLS": "1", "HOME": str(venv.parent)},
-        )
-        packages = venv / "lib" / PYTHON / "site-packages"
-        ignore = shutil.ignore_patterns("__pycache__", "pex", "pex-*")
-        shutil.copytree(packages, root / LIB / "site-packages", ignore=ignore)
-    finally:
-        shutil.rmtree(venv, ignore_errors=True)
+def _extract(archive: zipfile.ZipFile, name: str, target: pathlib.Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(archive.read(name))
 
 
-def _write_launcher(root: pathlib.Path, described: Description) -> None:
-    module, _, function = described.main.partition(":")
-    launcher = root / BIN / described.pex
-    launcher.write_text(
-        _LAUNCHER.format(bin=BIN, python=PYTHON, module=module, function=function)
-    )
-    launcher.chmod(0o755)
+def _write(root: pathlib.Path, name: str, text: str, mode: int = 0o644) -> None:
+    target = root / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+    target.chmod(mode)
 
 
-def _write_system(root: pathlib.Path, described: Description) -> None:
-    """Write what libraries read of a system: users, names, authorities."""
-    number = described.user
-    files = {
-        "etc/passwd": f"{described.pex}:x:{number}:{number}::/{SCRATCH}:/nonexistent\n",
-        "etc/group": f"{described.pex}:x:{number}:\n",
-        "etc/nsswitch.conf": _NSSWITCH,
-        "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
-    }
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    for folder in (
-        "tmp",
-        "proc",
-        "sys",
-        "dev",
-        *(x.lstrip("/") for x in described.folders),
-    ):
-        (root / folder).mkdir(parents=True, exist_ok=True)
-    (root / SCRATCH).chmod(0o1777)
-    authorities = pathlib.Path("/", CERTIFICATES)
-    if not authorities.exists():
-        raise errors.LabError(f"{authorities} does not exist: install ca-certificates")
-    (root / CERTIFICATES).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(authorities, root / CERTIFICATES)
-
-
-def _compile(root: pathlib.Path) -> None:
-    """Compile all modules; they are never checked for being newer."""
-    commands.run(
-        [
-            *(sys.executable, "-m", "compileall", "-q", "-j", "0"),
-            *("--invalidation-mode", "unchecked-hash"),
-            *("-s", root, "-p", "/", root / LIB),
-        ],
-        failure="the image's modules cannot be compiled",
-        env={"PATH": os.defpath, "PYTHONHASHSEED": "0"},
-    )
-
-
-def _binaries(root: pathlib.Path) -> list[pathlib.Path]:
+def binaries(root: pathlib.Path) -> list[pathlib.Path]:
     """Return the programs and libraries in a folder."""
     return [file for file in sorted(root.rglob("*")) if _is_binary(file)]
 

@@ -33,8 +33,7 @@ tests/lab/services/pages_test.py follows them.
 REASONS: Mapping[str, str] = {
     "./pants test ::": "it is the run of which this test is a part",
     "./pants package": "its results are what the lab tests start",
-    "docker build": "requires Docker; the test runs the RUN line of the Dockerfile",
-    "docker push": "requires a registry",
+    "docker ": "requires Docker; tests/lab/images starts what is loaded",
 }
 """Beginnings of commands that no test runs, and the reason; at most ten."""
 

@@ -6,16 +6,10 @@ ServiceAccount of its chart.
 """
 
 import base64
-import dataclasses
-import json
 import os
 import pathlib
-import shlex
-import subprocess
-import tarfile
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import psutil
 import pytest
@@ -23,18 +17,17 @@ import yaml
 
 from lib.lab import places
 from lib.lab.artifacts import pexes
-from lib.lab.images import images
+from lib.lab.images import images, sizes
 from lib.lab.osdpl import chart_set, chart_sources, controller, deployment
 from lib.lab.run import processes
 from tests.harness import testing
+from tests.harness.images import building
+from tests.harness.images import container as unpacking
+from tests.harness.images.container import UnpackedImage
 from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage
 
-MIB = 1024 * 1024
 USER = 64535
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
-DEVICES = ("null", "zero", "random", "urandom")
-"""Source: OCI Runtime Specification 1.2, config-linux, default devices."""
 CHARTS = "/charts"
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Source: Kubernetes, Accessing the API from a Pod."""
@@ -42,106 +35,28 @@ START_S = 300
 INSTALL_S = 600
 
 
-@dataclasses.dataclass(frozen=True)
-class Container:
-    """An unpacked image. config: as it says that it is run."""
-
-    root: pathlib.Path
-    config: Mapping[str, Any]
-    size: int
-
-    def words(
-        self,
-        arguments: Sequence[str],
-        mounts: Mapping[str, pathlib.Path] | None = None,
-        env: Sequence[str] = (),
-    ) -> list[str]:
-        """Return the command that runs a program of the image.
-
-        mounts: folders by the path at which they are seen, read-only. env: variables
-        besides those of the image, as NAME=value.
-        """
-        root = shlex.quote(str(self.root))
-        steps = [f"mount --bind {root} {root}", f"mount -t proc proc {root}/proc"]
-        steps.append(f"mount -t tmpfs -o mode=755 tmpfs {root}/dev")
-        for device in DEVICES:
-            at = f"{root}/dev/{device}"
-            steps += [f"touch {at}", f"mount --bind /dev/{device} {at}"]
-        for path, folder in (mounts or {}).items():
-            at = f"{root}{path}"
-            bind = f"mount --bind {shlex.quote(str(folder))} {at}"
-            steps += [f"mkdir -p {at}", bind, f"mount -o remount,ro,bind {at}"]
-        steps += [
-            f"mount -t tmpfs -o mode=1777 tmpfs {root}/tmp",  # noqa: S108
-            f"mount -o remount,ro,bind {root}",
-        ]
-        variables = " ".join(map(shlex.quote, (*self.config["Env"], *env)))
-        user = self.config["User"]
-        program = " ".join(map(shlex.quote, arguments))
-        chroot = f"/usr/sbin/chroot --userspec={user} {root}"
-        run = f"exec env -i {variables} {chroot} {program}"
-        script = " && ".join([*steps, run])
-        return [
-            *("unshare", "--mount", "--pid", "--fork", "--kill-child=SIGTERM"),
-            *("--propagation", "private", "sh", "-c", script),
-        ]
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.words(arguments),
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
-
-    @property
-    def program(self) -> str:
-        """Return the entry point."""
-        (only,) = self.config["Entrypoint"]
-        return str(only)
-
-
 @pytest.fixture(scope="module")
 def container(
     where: places.Places, tmp_path_factory: pytest.TempPathFactory
-) -> Container:
+) -> UnpackedImage:
     """Build the image and unpack it."""
     if os.geteuid() != 0:
         pytest.skip("mounts need root: the image is built and not started")
     folder = tmp_path_factory.mktemp("image")
-    pex = pexes.beside(pexes.OSDPL)
-    source = images.ImageSource(pathlib.Path(), pex, COMMIT)
-    built = images.build(where, source, "osdpl-controller", folder, testing.shown())
-    with tarfile.open(built.file) as archive:
-        archive.extractall(folder / "oci", filter="data")
-    blobs = folder / "oci"
-    (entry,) = json.loads((blobs / "index.json").read_text())["manifests"]
-    manifest = json.loads(blob(blobs, entry["digest"]).read_text())
-    described = json.loads(blob(blobs, manifest["config"]["digest"]).read_text())
-    root = folder / "root"
-    for layer in manifest["layers"]:
-        with tarfile.open(blob(blobs, layer["digest"])) as archive:
-            archive.extractall(root, filter="tar")
-    (root / "tmp").chmod(0o1777)
-    folder.chmod(0o755)
-    for above in folder.parents:
-        if above.stat().st_uid == os.geteuid() and above != pathlib.Path("/"):
-            above.chmod(above.stat().st_mode | 0o011)
-    return Container(root, described["config"], built.size)
+    source = building.source()
+    names = ["osdpl-controller"]
+    (built,) = images.build(where, source, names, folder / "out", testing.shown())
+    print(sizes.table([built]))
+    assert sizes.exceeded(built) == ()
+    return unpacking.unpack(built, folder)
 
 
-def blob(folder: pathlib.Path, digest: str) -> pathlib.Path:
-    return folder / "blobs" / digest.replace(":", "/")
-
-
-def test_it_is_described_as_it_is_run(container: Container) -> None:
-    print(f"{container.size / MIB:.0f} MiB, {container.config}")
+def test_it_is_described_as_it_is_run(container: UnpackedImage) -> None:
+    print(container.config)
     user, _, group = str(container.config["User"]).partition(":")
     assert user == group == str(USER)
-    assert container.config["Labels"] == {images.REVISION: COMMIT}
+    assert container.config["Labels"][images.REVISION] == building.COMMIT
     assert (container.root / container.program.lstrip("/")).exists()
-    assert container.size < 400 * MIB
 
 
 @pytest.mark.parametrize(
@@ -154,7 +69,7 @@ def test_it_is_described_as_it_is_run(container: Container) -> None:
     ],
 )
 def test_a_program_of_it_starts(
-    container: Container, arguments: Sequence[str], code: int, words: str
+    container: UnpackedImage, arguments: Sequence[str], code: int, words: str
 ) -> None:
     done = container.run(*arguments)
     print(done.stdout, done.stderr)
@@ -162,7 +77,7 @@ def test_a_program_of_it_starts(
     assert words in done.stdout + done.stderr
 
 
-def test_nothing_but_the_scratch_folder_is_written(container: Container) -> None:
+def test_nothing_but_the_scratch_folder_is_written(container: UnpackedImage) -> None:
     code = (
         "import os, pathlib, socket, ssl\n"
         "print('user', os.getuid(), os.getgid(), 'pid', os.getpid())\n"
@@ -175,7 +90,7 @@ def test_nothing_but_the_scratch_folder_is_written(container: Container) -> None
         "    except OSError as error:\n"
         "        print('refused', path, error.strerror)\n"
     )
-    done = container.run("/usr/local/bin/python3.11", "-IB", "-c", code)
+    done = container.run("/usr/bin/python3.11", "-IB", "-c", code)
     print(done.stdout, done.stderr)
     lines = done.stdout.splitlines()
     assert lines[0] == "user 64535 64535 pid 1"
@@ -189,7 +104,7 @@ def test_nothing_but_the_scratch_folder_is_written(container: Container) -> None
 @pytest.fixture(scope="module")
 def site(
     where: places.Places,
-    container: Container,
+    container: UnpackedImage,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[OperatorStage]:
     """Run a cluster, and in it the controller of the image, as a pod has it."""
@@ -246,7 +161,7 @@ def test_it_installs_from_its_chart_folder(site: OperatorStage) -> None:
     document["spec"]["common"] = {"openstack": group, "infra": group}
     site.apply(document)
     site.wait_deployed({"openstack-memcached", "etcd"}, INSTALL_S)
-    assert COMMIT in site.log()
+    assert building.COMMIT in site.log()
     bundle = site.get(deployment.BUNDLES, "openstack-memcached") or {}
     print(bundle["spec"])
     assert [row["url"] for row in bundle["spec"]["repositories"]] == [CHARTS]

@@ -8,7 +8,6 @@ with the arguments of their containers.
 
 import contextlib
 import dataclasses
-import os
 import pathlib
 import shutil
 import subprocess
@@ -37,7 +36,6 @@ NODES = ("pages-1", "pages-2")
 RUNNER_PORT = 700
 """Of the programs of Pods, in the block of ports that a run of tests has."""
 LIMIT_S = 600
-TEMPORARY = "/tmp/"  # noqa: S108 - a path inside the image
 WAIT_S = 300
 SHARED_USER = pathlib.Path("docs/examples/services/shared-user.yaml")
 PLACEHOLDER_ID = "9b1c3d52-6f0e-4c0e-8f55-0d6f4a6f1a11"
@@ -346,23 +344,3 @@ def test_installed_from_nothing_and_removed(reader: Reader) -> None:
     shutil.copy(conf, reader.folder / "cloud.conf")
     output = reader.follow("docs/how-to/install.md")
     assert "FAIL" not in output
-
-
-def test_the_image_of_the_example_can_be_built(
-    ccm_pex: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
-    """Its RUN line, without a container: the program starts from what it unpacks."""
-    lines = pathlib.Path("docs/examples/image/Dockerfile").read_text().splitlines()
-    (run,) = (line for line in lines if line.startswith("RUN "))
-    (entry,) = (line for line in lines if line.startswith("ENTRYPOINT "))
-    shutil.copy(ccm_pex, tmp_path / "program.pex")
-    command = run.removeprefix("RUN ").replace(TEMPORARY, f"{tmp_path}/")
-    command = command.replace("/opt/", f"{tmp_path}/opt/")
-    command = command.replace(" python ", f" {sys.executable} ")
-    env = {**os.environ, "PEX_ROOT": str(tmp_path / "root")}
-    subprocess.run(["bash", "-c", command], env=env, check=True, timeout=LIMIT_S)
-    program = entry.split('"')[1].replace("/opt/", f"{tmp_path}/opt/")
-    done = subprocess.run(
-        [program, "--help"], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert "--cloud-config" in done.stdout
