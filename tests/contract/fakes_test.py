@@ -80,6 +80,7 @@ class TestInstances(instances_contract.Contract):
 
 
 class Volumes:
+    traits = volumes_contract.Traits()
     device_key = "DevicePath"
     two = (InstanceId("instance-1"), InstanceId("instance-2"))
 

@@ -116,14 +116,34 @@ def start_driver(
     """
     words = (
         "--cloud=openstack",
-        f"--endpoint=unix://{address(where)}",
         f"--cloud-config={cloud_conf}",
         f"--cluster={cluster}",
-        "--logging-format=json",
         *extra,
     )
-    command = [*pexes.command(pex), *words]
-    processes.start(where, NAME, command, pexes.environment(where))
+    start(where, pex, words)
+
+
+def start(
+    where: places.Places,
+    pex: pathlib.Path,
+    words: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Start csi-controller of some cloud, unless it runs, and wait until it listens.
+
+    words: its command line without endpoint and format of logs. env: more variables.
+
+    Raises:
+        LabError: it ended, or did not listen in time.
+    """
+    command = [
+        *pexes.command(pex),
+        f"--endpoint=unix://{address(where)}",
+        "--logging-format=json",
+        *words,
+    ]
+    whole = {**pexes.environment(where), **(env or {})}
+    processes.start(where, NAME, command, whole)
     socket = address(where)
     processes.wait_for(where, NAME, lambda: unix_sockets.is_served(socket), _START_S)
 

@@ -27,6 +27,7 @@ MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 
 class Real:
     device_key = "DevicePath"
+    traits = volumes.Traits()
 
     def __init__(
         self,

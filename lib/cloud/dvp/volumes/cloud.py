@@ -240,13 +240,28 @@ class DvpVolumes(Volumes):
             return None
         return self._disk(volume_id, self._held_s, is_sure=True)
 
+    def _owned(self, volume_id: VolumeId, operation: str) -> VirtualDisk:
+        """Return a disk of this cluster.
+
+        Raises:
+            NotFound: there is none, it is being deleted, or its labels name another
+                cluster.
+        """
+        disk = self._known(volume_id)
+        cluster = self._parent.cluster_uuid
+        if (
+            disk is None
+            or disk.metadata.deletion_timestamp is not None
+            or not ownership.is_owned(disk.metadata.labels, cluster)
+        ):
+            text = f"no disk with the label {ownership.CLUSTER}={cluster}"
+            raise errors.NotFound(text, operation=operation, resource=volume_id)
+        return disk
+
     def resize(self, volume: Volume, size_bytes: int) -> None:
         """See the protocol."""
-        disk = self._known(volume.id)
         operation = "resize virtualdisk"
-        if disk is None:
-            text = "no such disk"
-            raise errors.NotFound(text, operation=operation, resource=volume.id)
+        disk = self._owned(volume.id, operation)
         requested = disk.spec.persistent_volume_claim.size
         if quantity_bytes.size_bytes(requested) >= size_bytes:
             return
@@ -260,10 +275,7 @@ class DvpVolumes(Volumes):
         """See the protocol."""
         operation = "attach virtualdisk"
         machine = self._machine(instance_id, operation)
-        disk = self._known(volume.id)
-        if disk is None or disk.metadata.deletion_timestamp is not None:
-            text = "no such disk, or it is being deleted"
-            raise errors.NotFound(text, operation=operation, resource=volume.id)
+        disk = self._owned(volume.id, operation)
         if translate.is_static(disk, machine):
             return
         self._await_attachments(volume.id, self._held_s)

@@ -49,6 +49,9 @@ def parse(request: VolumeRequest) -> VolumeSpec | Problems:
         field = "volume_capabilities.access_mode"
         allowed = "a mode of a single node: a disk is attached to one VM"
         problems.append(VolumeProblem(field, "multiple nodes", allowed))
+    if request.source is not None:
+        field, allowed = "volume_content_source", "absent: disks are created blank"
+        problems.append(VolumeProblem(field, request.source, allowed))
     if problems:
         return tuple(problems)
     return VolumeSpec(
