@@ -202,6 +202,11 @@ class Memory(Generic[Target, Written]):
             record.refusal = problem
             return is_new
 
+    def refusal(self, uid: str) -> Problem | None:
+        """Return why the cloud rejects a write; None: it does not."""
+        with self._lock:
+            return self._get(uid).refusal
+
     def busy_s(self, uid: str) -> float:
         """Return for how many seconds writes have been rejected as too early."""
         with self._lock:

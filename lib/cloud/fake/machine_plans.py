@@ -183,13 +183,25 @@ def _refused(reason: Reason, text: str) -> Plan:
 
 
 def _steps(target: Target, vm: Vm, request: Request) -> Iterator[Step]:
-    """Yield what is left of the creation, in order."""
+    """Yield what is left of the creation, in order.
+
+    The start is planned once an observation shows the rest: a step may be accepted and
+    then fail, and a disk cannot be resized later.
+    """
+    if vm.has_run or vm.state is VmState.UP:
+        return
+    parts = tuple(_parts(target, vm, request))
+    yield from parts
+    if not parts:
+        yield Step(Verb.CHANGE, _path(target), "it is down", Change("start", vm.id))
+
+
+def _parts(target: Target, vm: Vm, request: Request) -> Iterator[Step]:
+    """Yield what a machine lacks before it may be started."""
     tag = target.ref.cluster_id
     if tag not in vm.tags:
         native = Change("tag", vm.id, (tag, ""))
         yield Step(Verb.CHANGE, _path(target, "tags"), "it has no tag", native)
-    if vm.has_run or vm.state is VmState.UP:
-        return
     if vm.disk_gib < request.disk_gib:
         why = f"it has {vm.disk_gib} GiB, desired are {request.disk_gib} GiB"
         native = Change("resize", vm.id, request=request)
@@ -201,7 +213,6 @@ def _steps(target: Target, vm: Vm, request: Request) -> Iterator[Step]:
     elif not vm.nics[0]:
         native = Change("plug", vm.id)
         yield Step(Verb.CHANGE, _path(target, "NIC"), "it is unplugged", native)
-    yield Step(Verb.CHANGE, _path(target), "it is down", Change("start", vm.id))
 
 
 def _differences(vm: Vm, request: Request) -> Iterator[Problem]:

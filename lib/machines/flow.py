@@ -1,0 +1,217 @@
+"""The machines flow, and the events that enqueue a machine."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from lib.cloud import errors
+from lib.cloud.machines import Reason, Results, Target
+from lib.cloud.steps import CommonReason, ProblemReason
+from lib.kube import errors as kube_errors
+from lib.kube import events
+from lib.machines import act, decide, observe
+from lib.machines.bootstrap import BootstrapSecret
+from lib.machines.kinds import (
+    CLUSTER_NAME,
+    MachineObject,
+    OwnerCluster,
+    OwnerMachine,
+)
+from lib.machines.model import (
+    Action,
+    Memory,
+    SettleMachine,
+    Snapshot,
+    Stores,
+    Topic,
+)
+from lib.plans.engine import Engine, Writing
+from lib.plans.model import ApplyStep, Await, StartBackoff
+from lib.reconcile import failure as failures
+from lib.reconcile import queue, runner
+from lib.reconcile.outcome import Outcome, Requeue
+
+Enqueue = Callable[[str, Topic], None]
+
+
+class MachinesFlow(runner.Flow[Snapshot, Action]):
+    """Provides machine objects with instances; see lib/reconcile/runner.py.
+
+    clock: monotonic seconds. applying: when the cloud may be written. on_open: see
+    `lib/plans/engine.Engine`.
+    """
+
+    name = "machines"
+
+    def __init__(
+        self,
+        *,
+        sources: observe.Sources,
+        recorder: events.Recorder,
+        clock: Callable[[], float] = time.monotonic,
+        applying: Writing | None = None,
+        on_open: Callable[[str, frozenset[str]], None] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._memory = Memory(clock)
+        engine: Engine[Target, Results] = Engine(
+            sources.machines, self._memory, clock, applying, on_open
+        )
+        self._observer = observe.MachineObserver(sources, self._memory, engine, clock)
+        dependencies = act.Dependencies(
+            sources.api,
+            sources.stores,
+            sources.kinds,
+            recorder,
+            engine,
+            self._observer.desire,
+        )
+        self._actor = act.MachineActor(dependencies, self._memory)
+
+    def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
+        """Read what needs no call of the cloud, once for all claims."""
+        return self._observer.observe(
+            [(claim.key, frozenset(map(Topic, claim.topics))) for claim in claims]
+        )
+
+    def needs_read(self, snapshot: Snapshot) -> bool:
+        """Report whether the cloud has to be read for it."""
+        return self._observer.needs_read(snapshot)
+
+    def read(self, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+        """Read the cloud, once for all."""
+        return self._observer.read(snapshots)
+
+    def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
+        """See lib/machines/decide.py."""
+        machines = self._sources.machines()
+        rules = decide.Rules(
+            self._sources.kinds,
+            machines.plan,
+            machines.conditions,
+            self._sources.settings.deletion_timeout_s,
+        )
+        return decide.decide(snapshot, now, rules)
+
+    def held_s(self, snapshot: Snapshot) -> float:
+        """See the protocol."""
+        return runner.HELD_S if snapshot.held else 0.0
+
+    def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
+        """Carry one action out; see the protocol."""
+        return self._actor.act(snapshot, action)
+
+    def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
+        """See the protocol; nothing is counted here."""
+
+    def requeues(
+        self, snapshot: Snapshot, error: Exception | None
+    ) -> Sequence[Requeue]:
+        """See the protocol."""
+        return self._actor.requeues(snapshot, error)
+
+    def is_note(self, action: Action) -> bool:
+        """See the protocol."""
+        return isinstance(action, Await | StartBackoff | SettleMachine)
+
+    def is_slow(self, action: Action) -> bool:
+        """A cloud may answer a creation once all of it is checked: that takes time."""
+        return isinstance(action, ApplyStep) and not action.object_id
+
+    def failure(self, error: Exception) -> failures.Failure | None:
+        """Return the kind of a failed reconciliation; None: an unexpected error."""
+        match error:
+            case kube_errors.Conflict():
+                text = "the object was changed by another client"
+                return failures.Failure(text, is_routine=True)
+            case failures.Postponed():
+                return error.failure()
+            case kube_errors.KubeError() | errors.CloudError():
+                is_busy = isinstance(error, errors.Busy)
+                return failures.Failure(
+                    str(error), error.retry_after_s, is_routine=is_busy
+                )
+        return None
+
+    @property
+    def reasons(self) -> tuple[ProblemReason, ...]:
+        """Every reason that a problem may have with these machines."""
+        return (*CommonReason, *Reason, *self._sources.machines().reasons)
+
+    def problems(self) -> Mapping[ProblemReason, int]:
+        """Count the machines that have a problem, by each possible reason."""
+        counts = self._memory.problems()
+        return {reason: counts.get(reason, 0) for reason in self.reasons}
+
+    def forget(self, machine: MachineObject) -> None:
+        """Drop what is kept for a machine that was deleted."""
+        self._memory.forget(machine.metadata.uid)
+        self._observer.forget(machine.key)
+
+
+def watch(stores: Stores, flow: MachinesFlow, add: Enqueue) -> None:
+    """Add machines to the queue when one of their objects changes."""
+
+    def machine(key: str, old: MachineObject | None, new: MachineObject | None) -> None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            flow.forget(old)
+        if new is not None:
+            add(key, Topic.SYNC)
+
+    def owner(key: str, old: OwnerMachine | None, new: OwnerMachine | None) -> None:
+        current = new or old
+        if current is not None:
+            _add_known(stores, add, _of_owner(current))
+
+    def cluster(key: str, old: OwnerCluster | None, new: OwnerCluster | None) -> None:
+        if old is None or new is None or _differs(old, new):
+            namespace, _, name = key.rpartition("/")
+            _add_known(stores, add, _of_cluster(stores, namespace, name))
+
+    def secret(
+        key: str, old: BootstrapSecret | None, new: BootstrapSecret | None
+    ) -> None:
+        _add_known(stores, add, _of_secret(stores, key))
+
+    stores.machines.subscribe(machine)
+    stores.owners.subscribe(owner)
+    stores.clusters.subscribe(cluster)
+    stores.secrets.subscribe(secret)
+
+
+def _add_known(stores: Stores, add: Enqueue, keys: Iterable[str]) -> None:
+    for key in keys:
+        if stores.machines.get(key) is not None:
+            add(key, Topic.SYNC)
+
+
+def _differs(old: OwnerCluster, new: OwnerCluster) -> bool:
+    return (old.spec, old.status) != (new.spec, new.status)
+
+
+def _of_owner(owner: OwnerMachine) -> tuple[str, ...]:
+    name = owner.spec.infrastructure_ref.name
+    return (f"{owner.metadata.namespace}/{name}",) if name else ()
+
+
+def _of_cluster(stores: Stores, namespace: str, name: str) -> tuple[str, ...]:
+    return tuple(
+        key
+        for key, machine in stores.machines.items().items()
+        if machine.metadata.namespace == namespace
+        and machine.metadata.labels.get(CLUSTER_NAME) == name
+    )
+
+
+def _of_secret(stores: Stores, key: str) -> tuple[str, ...]:
+    """Return the machines that wait for a Secret: they have no provider ID yet."""
+    result: list[str] = []
+    for machine_key, machine in stores.machines.items().items():
+        reference = machine.owner
+        if machine.provider_id or reference is None:
+            continue
+        namespace = machine.metadata.namespace
+        owner = stores.owners.get(f"{namespace}/{reference.name}")
+        if owner and f"{namespace}/{owner.spec.bootstrap.data_secret_name}" == key:
+            result.append(machine_key)
+    return tuple(result)
