@@ -108,7 +108,7 @@ def _expected(
 ) -> "examine.Expected":
     from lib.doctor import examine, rights
 
-    text = rbac.read_text() if rbac else rights.manifest(provider.component)
+    text = rbac.read_text() if rbac else rights.manifest(provider.rights)
     try:
         permissions = rights.parse(text)
     except rights.ManifestError as error:

@@ -43,7 +43,8 @@ lab.add_command(lab_images.image)
 for client in (lab_clients.env, lab_clients.kubectl, lab_clients.logs):
     lab.add_command(client)
 for provider in providers.PROVIDERS.values():
-    lab.add_command(provider.client())
+    if provider.client is not None:
+        lab.add_command(provider.client())
 
 
 @lab.command()

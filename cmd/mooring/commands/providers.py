@@ -58,20 +58,23 @@ class ReadConfigured(Protocol):
 class Provider:
     """What one cloud brings to the commands.
 
-    name: value of `--cloud`. component: the cloud controller manager, whose chart has
-    the rights that `doctor` judges. config_help: of `--cloud-config`. config_keys:
-    usual keys of the configuration in a Secret; the first that exists. existing_flag,
-    existing_help: of `lab up`, to use a cloud that is there already.
+    name: value of `--cloud`. component: the cloud controller manager. rights: the
+    component whose chart has the rights that `doctor` judges. config_help: of
+    `--cloud-config`. config_keys: usual keys of the configuration in a Secret; the
+    first that exists. existing_flag, existing_help: of `lab up`, to use a cloud that is
+    there already; empty: that is not possible.
 
     load_balancer_annotations: those with the ID of a Service's load balancer; the first
     that is set. read: opens a configuration. remedies: of `doctor`. render: the command
     of `render` of this name. client: the command of `lab` that runs the cloud's own
     client. grounds: the cloud of a lab. existing: the cloud that the value of
-    `existing_flag` names.
+    `existing_flag` names. is_configured: reports whether the environment alone is a
+    configuration. None: the provider has no such thing.
     """
 
     name: str
     component: str
+    rights: str
     config_help: str
     config_keys: tuple[str, ...]
     existing_flag: str
@@ -79,10 +82,11 @@ class Provider:
     load_balancer_annotations: Callable[[], Sequence[str]]
     read: ReadConfigured
     remedies: Callable[[], "checkup.Remedies"]
-    render: Callable[[], click.Command]
-    client: Callable[[], click.Command]
     grounds: Callable[[], "lab_grounds.Grounds"]
-    existing: Callable[[str], "lab_grounds.Existing"]
+    render: Callable[[], click.Command] | None = None
+    client: Callable[[], click.Command] | None = None
+    existing: Callable[[str], "lab_grounds.Existing"] | None = None
+    is_configured: Callable[[Mapping[str, str]], bool] | None = None
 
     @property
     def existing_argument(self) -> str:
@@ -134,10 +138,37 @@ def _existing_openstack(name: str) -> "lab_grounds.Existing":
     return grounds.Existing(name, named.usual_file())
 
 
+def _no_balancer_ids() -> Sequence[str]:
+    return ()
+
+
+def _read_dvp(path: str, env: Mapping[str, str], title: str = "") -> Configured:
+    from mooring.commands import on_dvp
+
+    return on_dvp.OnDvp.read(path, env, title)
+
+
+def _remedies_on_dvp() -> "checkup.Remedies":
+    from lib.cloud.dvp import checkup
+
+    return checkup.REMEDIES
+
+
+def _is_dvp_configured(env: Mapping[str, str]) -> bool:
+    from mooring.commands import on_dvp
+
+    return on_dvp.is_configured(env)
+
+
+def _dvp_grounds() -> "lab_grounds.Grounds":
+    raise click.UsageError("--cloud: the lab has no cloud of DVP")
+
+
 PROVIDERS = {
     "openstack": Provider(
         name="openstack",
         component="openstack-ccm",
+        rights="openstack-ccm",
         config_help="The daemon's cloud.conf.",
         # Those of the reference's chart, and of ours.
         config_keys=("cloud.conf", "cloud-config"),
@@ -150,6 +181,24 @@ PROVIDERS = {
         client=_openstack_client,
         grounds=_openstack_grounds,
         existing=_existing_openstack,
+    ),
+    "dvp": Provider(
+        name="dvp",
+        component="dvp-ccm",
+        # Those in the cluster itself are the same.
+        rights="openstack-ccm",
+        config_help=(
+            "With --cloud=dvp the parent's kubeconfig; by default"
+            " $DVP_KUBERNETES_CONFIG_BASE64 is one."
+        ),
+        config_keys=("kubernetesConfigBase64", "kubeconfig"),
+        existing_flag="",
+        existing_help="",
+        load_balancer_annotations=_no_balancer_ids,
+        read=_read_dvp,
+        remedies=_remedies_on_dvp,
+        grounds=_dvp_grounds,
+        is_configured=_is_dvp_configured,
     ),
 }
 DEFAULT = next(iter(PROVIDERS))
@@ -172,7 +221,7 @@ def existing_options(command: F) -> F:
 
     `--cloud` is shown once there is a choice.
     """
-    for provider in reversed(PROVIDERS.values()):
+    for provider in reversed([p for p in PROVIDERS.values() if p.existing_flag]):
         flag, text = provider.existing_flag, provider.existing_help
         command = click.option(flag, default="", help=text)(command)
     choice, is_only = click.Choice(tuple(PROVIDERS)), len(PROVIDERS) == 1
@@ -190,6 +239,7 @@ def chosen(
     from lib.lab.grounds import grounds
 
     for provider in PROVIDERS.values():
-        if name := values[provider.existing_argument]:
+        name = values.get(provider.existing_argument, "")
+        if name and provider.existing is not None:
             return provider, provider.existing(name)
     return of(cloud), grounds.OWN

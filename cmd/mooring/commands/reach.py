@@ -112,7 +112,9 @@ class Target:
         if self.cloud_config and self.cloud_config_secret:
             problem = config.conflict("--cloud-config", "--cloud-config-secret")
             raise config.ConfigError([problem])
-        if self.cloud_config:
+        is_configured = self.provider.is_configured
+        in_environment = is_configured is not None and is_configured(os.environ)
+        if self.cloud_config or (in_environment and not self.cloud_config_secret):
             return self.provider.read(self.cloud_config, os.environ)
         files = self._deployed()
         from mooring.commands import memory_files

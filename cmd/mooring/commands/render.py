@@ -12,4 +12,5 @@ def render() -> None:
 
 render.add_command(render_osdpl.osdpl)
 for provider in providers.PROVIDERS.values():
-    render.add_command(provider.render())
+    if provider.render is not None:
+        render.add_command(provider.render())

@@ -1,0 +1,161 @@
+"""What a parent reports of itself: its user, its project, and the kinds it serves.
+
+Implements `lib.cloud.checkup.Checkup`. One call each, nothing is tried twice.
+"""
+
+import base64
+import binascii
+import datetime
+
+import msgspec
+
+from lib.cloud import checkup, errors
+from lib.cloud.dvp import config, kinds, refusals
+from lib.kube import client, greeting, resources
+from lib.kube import errors as kube_errors
+from lib.kube.resources import Resource
+from lib.process import decoding
+
+_REVIEWS = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False
+)
+_NEEDED = (kinds.VIRTUAL_MACHINES.resource,)
+_USED = (
+    *_NEEDED,
+    kinds.VIRTUAL_DISKS.resource,
+    kinds.DISK_ATTACHMENTS.resource,
+    resources.SERVICES,
+    kinds.HEALTHCHECKED_SERVICES.resource,
+    resources.STORAGE_CLASSES,
+)
+"""Every kind that some component reads."""
+
+REMEDIES = checkup.Remedies(
+    credentials=(
+        "write a kubeconfig with a valid token or certificate; a token may have expired"
+    ),
+    unreachable=(
+        "see that the server in the parent's kubeconfig is right and can be reached"
+        " from here: name, port, proxy, certificate"
+    ),
+    project="set DVP_NAMESPACE to the namespace of the project",
+    endpoint="see that the virtualization module is enabled in the parent",
+    internal="",
+    region="",
+    no_region="",
+    mixed="",
+)
+"""What an operator does about faults."""
+
+
+class _User(msgspec.Struct, frozen=True):
+    username: str = ""
+
+
+class _ReviewStatus(msgspec.Struct, frozen=True, rename="camel"):
+    user_info: _User = _User()
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _ReviewStatus = _ReviewStatus()
+
+
+class _Claims(msgspec.Struct, frozen=True):
+    exp: float | None = None
+
+
+class ParentCheckup:
+    """Asks one parent."""
+
+    region = ""
+    warnings: tuple[str, ...] = ()
+
+    def __init__(self, settings: config.ParentConfig, timeout_s: float) -> None:
+        """timeout_s: of every single call."""
+        self._settings = settings
+        self._timeout_s = timeout_s
+        self._api = client.KubeClient(settings.connection, user_agent="mooring-doctor")
+
+    def time(self) -> datetime.datetime | None:
+        """See the protocol: the Date of an answer without authentication."""
+        try:
+            return greeting.ask(self._settings.connection, self._timeout_s).at
+        except kube_errors.KubeError as error:
+            raise refusals.error(error, "reach the parent", "", "") from error
+
+    def login(self) -> checkup.Login:
+        """See the protocol: the parent names the user of the credentials."""
+        body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind}
+        try:
+            answer = self._api.create(
+                _REVIEWS, msgspec.json.encode(body), timeout_s=self._timeout_s
+            )
+        except kube_errors.KubeError as error:
+            raise refusals.error(error, "authenticate", _REVIEWS.plural, "") from error
+        return checkup.Login(
+            decoding.decode(answer, _Review).status.user_info.username,
+            self._settings.namespace,
+            expiry(self._settings.connection.authorization or ""),
+        )
+
+    def services(self) -> tuple[checkup.ServiceEndpoint, ...]:
+        """See the protocol: one object of each kind is listed."""
+        return tuple(map(self._served, _USED))
+
+    def _served(self, resource: Resource) -> checkup.ServiceEndpoint:
+        namespace = self._settings.namespace if resource.namespaced else None
+        endpoint = checkup.ServiceEndpoint(
+            resource.plural,
+            resource in _NEEDED,
+            url=self._settings.connection.host + resource.path(namespace),
+            version=resource.api_version,
+        )
+        try:
+            self._api.list_page(
+                resource, namespace, query={"limit": "1"}, timeout_s=self._timeout_s
+            )
+        except kube_errors.NotFound:
+            return checkup.ServiceEndpoint(resource.plural, resource in _NEEDED)
+        except kube_errors.KubeError as error:
+            operation = f"list {resource.plural}"
+            failure = refusals.error(error, operation, resource.plural, "")
+            return _failed(endpoint, failure)
+        return endpoint
+
+    def quotas(self) -> checkup.Quotas:
+        """See the protocol: users of a project may not read its quotas."""
+        return {}
+
+    def balancing(self) -> checkup.Balancing | None:
+        """See the protocol: Services of the parent need no configuration."""
+        return None
+
+    def routing(self) -> checkup.Routing | None:
+        """See the protocol: there are no routes."""
+        return None
+
+
+def _failed(
+    endpoint: checkup.ServiceEndpoint, error: errors.CloudError
+) -> checkup.ServiceEndpoint:
+    return checkup.ServiceEndpoint(
+        endpoint.kind, endpoint.needed, url=endpoint.url, error=error
+    )
+
+
+def expiry(authorization: str) -> datetime.datetime | None:
+    """Return when the token of a header expires; None: it does not say.
+
+    Source: RFC 7519, 4.1.4 (exp). The signature is the parent's to check.
+    """
+    parts = authorization.removeprefix("Bearer ").split(".")
+    if len(parts) != 3:
+        return None
+    padded = parts[1] + "=" * (-len(parts[1]) % 4)
+    try:
+        claims = decoding.decode(base64.urlsafe_b64decode(padded), _Claims)
+    except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if claims.exp is None:
+        return None
+    return datetime.datetime.fromtimestamp(claims.exp, datetime.UTC)

@@ -1,0 +1,179 @@
+"""dvp-ccm on a simulated parent, and the kubelets of its VMs."""
+
+import contextlib
+import datetime
+import json
+import pathlib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lib.kube import client, resources
+from lib.kube import errors as kube_errors
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.dvp.project import Project
+from lib.lab.kube import control_plane, simulated_kubelet
+from lib.lab.run import processes
+from tests.harness.dvp import dvp_parent
+
+NAME = "dvp-ccm"
+NODES_ONLY = "--controllers=cloud-node,cloud-node-lifecycle"
+BEAT_S = 2.0
+Json = Mapping[str, Any]
+
+
+def environment(project: Project, cluster: str = dvp_parent.CLUSTER) -> dict[str, str]:
+    """Return the variables of the reference's daemons, but for the kubeconfig."""
+    return {"DVP_NAMESPACE": project.namespace, "CLUSTER_UUID": cluster}
+
+
+def arguments(
+    where: places.Places, kubeconfig: pathlib.Path | None, words: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the reference's own command line, and what a lab needs.
+
+    kubeconfig: of the parent; None: by the environment.
+    """
+    parent = () if kubeconfig is None else (f"--parent-kubeconfig={kubeconfig}",)
+    return (
+        "--cloud-provider=dvp",
+        "--allow-untagged-cloud=true",
+        "--configure-cloud-routes=false",
+        "--v=4",
+        *parent,
+        f"--kubeconfig={control_plane.admin_kubeconfig(where)}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={where.port(ccm.PORT)}",
+        "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+        *words,
+    )
+
+
+@contextlib.contextmanager
+def running(
+    where: places.Places,
+    pex: pathlib.Path,
+    words: Sequence[str],
+    env: Mapping[str, str],
+) -> Iterator[None]:
+    """Run dvp-ccm while the block runs. where: of the child."""
+    ccm.start(where, pex, words, env, NAME)
+    try:
+        yield
+    finally:
+        processes.stop(where, [NAME])
+
+
+class Kubelets:
+    """The kubelets of VMs: they register Nodes, and keep them Ready."""
+
+    def __init__(self, api: client.Api) -> None:
+        self._api = api
+        self._alive: set[str] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def boot(self, *names: str) -> None:
+        """Register Nodes, unless they are there, and keep them Ready from now on."""
+        for name in names:
+            simulated_kubelet.register(self._api, name, _now())
+        self._alive |= set(names)
+
+    def fall_silent(self, *names: str) -> None:
+        """Cease to report: the Nodes are not Ready after some seconds."""
+        self._alive -= set(names)
+
+    def end(self) -> None:
+        """Cease to report for all Nodes, and delete them."""
+        self._stop.set()
+        self._thread.join(60)
+        listed = self._api.list_page(resources.NODES, query={}, timeout_s=30)
+        for node in json.loads(listed)["items"]:
+            name = node["metadata"]["name"]
+            with contextlib.suppress(kube_errors.NotFound):
+                self._api.delete(resources.NODES, name, timeout_s=30)
+
+    def _run(self) -> None:
+        while not self._stop.wait(BEAT_S):
+            for name in tuple(self._alive):
+                with contextlib.suppress(kube_errors.KubeError):
+                    simulated_kubelet.beat(self._api, name, _now())
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+class SeenNodes:
+    """The Nodes of a child as JSON, and waits for what they become; see `rows`."""
+
+    def __init__(self, api: client.Api) -> None:
+        self._api = api
+        self.rows: list[tuple[str, float]] = []
+
+    def get(self, name: str) -> Json | None:
+        """Return a Node; None: it does not exist."""
+        try:
+            return dict(json.loads(self._api.read(resources.NODES, name, timeout_s=30)))
+        except kube_errors.NotFound:
+            return None
+
+    def register_foreign(self, name: str, provider_id: str) -> None:
+        """Create a Node of another provider, initialised, whose kubelet is silent."""
+        manifest = simulated_kubelet.manifest(name, _now())
+        whole = {**manifest, "spec": {"providerID": provider_id}}
+        body = json.dumps(whole).encode()
+        self._api.create(resources.NODES, body, timeout_s=30)
+
+    def names(self) -> set[str]:
+        """Return the names of all Nodes."""
+        listed = self._api.list_page(resources.NODES, query={}, timeout_s=30)
+        return {node["metadata"]["name"] for node in json.loads(listed)["items"]}
+
+    def taints(self, name: str) -> set[str]:
+        """Return the keys of a Node's taints."""
+        node = self.get(name) or {}
+        return {taint["key"] for taint in node.get("spec", {}).get("taints", [])}
+
+    def is_new(self, name: str) -> bool:
+        """Report whether a Node is missing, or was not initialised yet."""
+        return self.get(name) is None or simulated_kubelet.TAINT in self.taints(name)
+
+    def is_ready(self, name: str) -> bool:
+        """Report whether a Node is Ready."""
+        rows = (self.get(name) or {}).get("status", {}).get("conditions", [])
+        return any(row["type"] == "Ready" and row["status"] == "True" for row in rows)
+
+    def addresses(self, name: str) -> list[tuple[str, str]]:
+        """Return types and addresses of a Node, in their order."""
+        status = (self.get(name) or {}).get("status", {})
+        return [(row["type"], row["address"]) for row in status.get("addresses", [])]
+
+    def events(self, name: str) -> set[str]:
+        """Return the reasons of all Events about a Node, or another object."""
+        query = {"fieldSelector": f"involvedObject.name={name}"}
+        path = resources.EVENTS.path()
+        listed = json.loads(self._api.request("GET", path, query=query, timeout_s=30))
+        return {item["reason"] for item in listed["items"]}
+
+    def until(self, what: str, is_met: Any, timeout_s: float = 180) -> float:
+        """Wait until something is so; return the seconds, and keep a row of it.
+
+        Raises:
+            AssertionError: it is not in time.
+        """
+        began = time.monotonic()
+        while not is_met():
+            assert time.monotonic() - began < timeout_s, what
+            time.sleep(0.1)
+        took_s = time.monotonic() - began
+        self.rows.append((what, took_s))
+        return took_s
+
+    def show(self) -> None:
+        """Print what was waited for, and how long."""
+        for what, took_s in self.rows:
+            print(f"{what:60} {took_s:6.2f} s")
