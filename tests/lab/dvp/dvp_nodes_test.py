@@ -102,7 +102,7 @@ def test_nodes_follow_their_vms(
     nodes.register_foreign("static-1", "static://rack/1")
     static = nodes.get("static-1")
     objects = parent.objects(project)
-    theirs = objects.get(MACHINES, "theirs")
+    other = objects.get(MACHINES, "theirs")
     kubelets.boot(*names)
     try:
         for hostname, name in names.items():
@@ -110,7 +110,7 @@ def test_nodes_follow_their_vms(
         check_renumbered(parent, project, nodes)
         check_idle(parent, project)
         check_silent(parent, project, nodes, kubelets)
-        assert desired(objects.get(MACHINES, "theirs")) == desired(theirs)
+        assert desired(objects.get(MACHINES, "theirs")) == desired(other)
         check_untouched(static, nodes.get("static-1"))
         check_requests(parent, project)
         check_tool(where, project)
