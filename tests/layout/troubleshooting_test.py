@@ -93,6 +93,9 @@ EXTERNAL: Mapping[str, str] = {
     "Structure needs cleaning": "strerror(EUCLEAN)",
     "Input/output error": "strerror(EIO)",
     "execution error at": "helm, errors of templates",
+    "Invalid kube-config file": "the kubernetes package, its reader of kubeconfigs",
+    "is forbidden: User": "API server, authorization",
+    "Unauthorized": "API server, authentication",
 }
 """Parts that no program of this repository writes, and what does."""
 

@@ -52,8 +52,3 @@ class OnDvp:
     def checkup(self, timeout_s: float) -> checkup.Checkup:
         """Return the parent as `mooring doctor` reads it."""
         return parent_checkup.ParentCheckup(self.settings, timeout_s)
-
-
-def is_configured(env: Mapping[str, str]) -> bool:
-    """Report whether the environment names a parent, so that no file is needed."""
-    return bool(env.get(config.KUBECONFIG))

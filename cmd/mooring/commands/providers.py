@@ -155,9 +155,9 @@ def _remedies_on_dvp() -> "checkup.Remedies":
 
 
 def _is_dvp_configured(env: Mapping[str, str]) -> bool:
-    from mooring.commands import on_dvp
+    from lib.cloud.dvp import config
 
-    return on_dvp.is_configured(env)
+    return config.is_in_environment(env)
 
 
 def _dvp_grounds() -> "lab_grounds.Grounds":
@@ -225,7 +225,9 @@ def existing_options(command: F) -> F:
         flag, text = provider.existing_flag, provider.existing_help
         command = click.option(flag, default="", help=text)(command)
     choice, is_only = click.Choice(tuple(PROVIDERS)), len(PROVIDERS) == 1
-    usual = click.option("--cloud", type=choice, default=DEFAULT, hidden=is_only)
+    usual = click.option(
+        "--cloud", type=choice, default=DEFAULT, help=HELP, hidden=is_only
+    )
     return usual(command)
 
 

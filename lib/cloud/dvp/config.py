@@ -67,6 +67,11 @@ def read(path: str, env: Mapping[str, str], *, field: str = FLAG) -> ParentConfi
     return ParentConfig(namespace, cluster_uuid, connection)
 
 
+def is_in_environment(env: Mapping[str, str]) -> bool:
+    """Report whether the environment has a kubeconfig, so that no file is needed."""
+    return bool(env.get(KUBECONFIG))
+
+
 def _connection(
     path: str,
     env: Mapping[str, str],
