@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from lib.cloud import checkup, explained, load_balancers, protocol
 from lib.cloud.dvp import checkup as parent_checkup
 from lib.cloud.dvp import config, parent
-from lib.cloud.dvp.instances import cloud
-from lib.process import config as process_config
+from lib.cloud.dvp.instances import cloud as instances_cloud
+from lib.cloud.dvp.load_balancers import cloud as balancers_cloud
+from lib.cloud.dvp.load_balancers import service_explanation
+from lib.cloud.dvp.volumes import cloud as volumes_cloud
 
 REMEDIES = parent_checkup.REMEDIES
-_NO_PLANS = "load balancers are not supported for DVP"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,16 +39,20 @@ class OnDvp:
         return opened
 
     def plans(self) -> tuple[load_balancers.LoadBalancers, explained.Explain]:
-        """Return the load balancers, and what describes their plans.
-
-        Raises:
-            ConfigError: there are none.
-        """
-        raise process_config.ConfigError([_NO_PLANS])
+        """Return the load balancers of the cluster, and what describes their plans."""
+        opened = self.owner().load_balancers
+        if opened is None:
+            raise TypeError("DVP has load balancers")
+        return opened, service_explanation.explain
 
     def owner(self) -> protocol.Cloud:
         """Return all of the cloud in which a cluster may own something."""
-        return cloud.of_parent(parent.connect(self.settings, "mooring"))
+        access = parent.connect(self.settings, "mooring")
+        return dataclasses.replace(
+            instances_cloud.of_parent(access),
+            load_balancers=balancers_cloud.DvpLoadBalancers(access),
+            volumes=volumes_cloud.DvpVolumes(access),
+        )
 
     def checkup(self, timeout_s: float) -> checkup.Checkup:
         """Return the parent as `mooring doctor` reads it."""

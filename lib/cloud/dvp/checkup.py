@@ -127,8 +127,8 @@ class ParentCheckup:
         return {}
 
     def balancing(self) -> checkup.Balancing | None:
-        """See the protocol: Services of the parent need no configuration."""
-        return None
+        """See the protocol: Services of the parent name no object of it."""
+        return checkup.Balancing(resources.SERVICES.version)
 
     def routing(self) -> checkup.Routing | None:
         """See the protocol: there are no routes."""

@@ -32,6 +32,7 @@ DOCTOR = (
     r"virtualdisks at .+: version virtualization.deckhouse.io/v1alpha2",
     r"servicewithhealthchecks: not in the catalogue",
     r"storageclasses at .+: version storage.k8s.io/v1",
+    r"load balancers +version v1; all objects named in the configuration exist",
 )
 """What `mooring doctor` reports of a parent."""
 
