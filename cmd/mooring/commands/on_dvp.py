@@ -33,26 +33,24 @@ class OnDvp:
 
     def instances(self) -> protocol.Instances:
         """Return the instances of the cluster."""
-        opened = self.owner().instances
-        if opened is None:
-            raise TypeError("DVP has instances")
-        return opened
+        return instances_cloud.ParentInstances(self._connect())
 
     def plans(self) -> tuple[load_balancers.LoadBalancers, explained.Explain]:
         """Return the load balancers of the cluster, and what describes their plans."""
-        opened = self.owner().load_balancers
-        if opened is None:
-            raise TypeError("DVP has load balancers")
-        return opened, service_explanation.explain
+        balancers = balancers_cloud.DvpLoadBalancers(self._connect())
+        return balancers, service_explanation.explain
 
     def owner(self) -> protocol.Cloud:
         """Return all of the cloud in which a cluster may own something."""
-        access = parent.connect(self.settings, "mooring")
+        access = self._connect()
         return dataclasses.replace(
             instances_cloud.of_parent(access),
             load_balancers=balancers_cloud.DvpLoadBalancers(access),
             volumes=volumes_cloud.DvpVolumes(access),
         )
+
+    def _connect(self) -> parent.Parent:
+        return parent.connect(self.settings, "mooring")
 
     def checkup(self, timeout_s: float) -> checkup.Checkup:
         """Return the parent as `mooring doctor` reads it."""
