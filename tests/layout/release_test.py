@@ -1,0 +1,226 @@
+"""A release is prepared, or rejected with its reason; the script is loaded by its path.
+
+The repository of these tests is a real one of git. Pants is run by hand and in
+build-support/release.py alone: the files of a component are given here.
+"""
+
+import dataclasses
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+import zipfile
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+CHART = """\
+name: openstack-ccm
+version: {version}
+appVersion: {app}
+"""
+LOCK = (
+    "click==8.1.7 \\\n    --hash=sha256:1\nmsgspec=={msgspec} \\\n    --hash=sha256:2\n"
+)
+
+
+@pytest.fixture(scope="module")
+def release() -> ModuleType:
+    path = pathlib.Path("build-support/release.py")
+    spec = importlib.util.spec_from_file_location("release", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["release"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(root: pathlib.Path, **texts: str) -> None:
+    files = {
+        "version": "cmd/openstack_ccm/version.py",
+        "changelog": "cmd/openstack_ccm/CHANGELOG.md",
+        "chart": "charts/openstack-ccm/Chart.yaml",
+        "snapshot": "charts/openstack-ccm/snapshots/usual.yaml",
+        "umbrella": "charts/cloud-provider-openstack/Chart.yaml",
+        "image": "images/openstack-ccm/image.yaml",
+        "code": "lib/ccm.py",
+        "lock": "3rdparty/python/default.lock.txt",
+    }
+    for key, text in texts.items():
+        file = root / files[key]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def git(root: pathlib.Path, *words: str) -> None:
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words]
+    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=60)
+
+
+@pytest.fixture()
+def root(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Return a repository in which openstack-ccm 0.1.0 was released."""
+    git(tmp_path, "init", "-q")
+    write(
+        tmp_path,
+        version='VERSION = "0.1.0"\n',
+        changelog="# Changelog\n\n## 0.1.0 (2026-01-02)\n",
+        chart=CHART.format(version="0.1.0", app="0.1.0"),
+        snapshot="kind: Deployment\n",
+        umbrella="version: 0.1.0\ndependencies:\n  - name: openstack-ccm\n",
+        image="pex: openstack-ccm\n",
+        code="A = 1\n",
+        lock=LOCK.format(msgspec="0.18.0"),
+    )
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "one")
+    for tag in ("openstack-ccm/v0.0.9", "openstack-ccm/v0.1.0", "csi-node/v0.3.0"):
+        git(tmp_path, "tag", tag)
+    return tmp_path
+
+
+def facts(release: ModuleType, root: pathlib.Path, **changes: Any) -> Any:
+    """Return the state as release.py reads it, for a program of one file."""
+    tag = release.last_tag(root, "openstack-ccm")
+    text = (root / "cmd/openstack_ccm/CHANGELOG.md").read_text()
+    heading = text.rpartition("## ")[2].split()
+    state = release.Facts(
+        "openstack-ccm",
+        "0.2.0",
+        tag,
+        release.dirty_files(root),
+        release.changed_files(root, tag),
+        {"lib/ccm.py"} | release.own_files(root, "openstack-ccm"),
+        release.changed_pins(root, tag, {"msgspec"}),
+        release.stated_versions(root, "openstack-ccm"),
+        (heading[0], heading[1].strip("()")),
+    )
+    return dataclasses.replace(state, **changes)
+
+
+def bump(root: pathlib.Path, **more: str) -> None:
+    """Commit all that a release of 0.2.0 needs."""
+    write(
+        root,
+        version='VERSION = "0.2.0"\n',
+        changelog="# Changelog\n\n## 0.2.0 (2026-02-03)\n",
+        chart=CHART.format(version="0.2.0", app="0.2.0"),
+        umbrella="version: 0.1.1\ndependencies:\n  - name: openstack-ccm\n",
+        **more,
+    )
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "two")
+
+
+def test_a_release_is_prepared(release: ModuleType, root: pathlib.Path) -> None:
+    bump(root, code="A = 2\n", lock=LOCK.format(msgspec="0.19.0"))
+    state = facts(release, root)
+    assert release.judge(state) == []
+    assert (state.last_tag, state.tag) == (
+        "openstack-ccm/v0.1.0",
+        "openstack-ccm/v0.2.0",
+    )
+    assert state.causes == [
+        "charts/openstack-ccm/Chart.yaml",
+        "lib/ccm.py",
+        "3rdparty/python/default.lock.txt: msgspec 0.18.0 -> 0.19.0",
+    ]
+    assert release.chart_bumps(root, "openstack-ccm", state.last_tag) == [
+        "openstack-ccm 0.1.0 -> 0.2.0",
+        "cloud-provider-openstack 0.1.0 -> 0.1.1",
+    ]
+
+
+def test_files_that_no_release_contains_are_no_change(
+    release: ModuleType, root: pathlib.Path
+) -> None:
+    """Neither snapshots, nor files and distributions of other components."""
+    other = LOCK.format(msgspec="0.18.0").replace("8.1.7", "8.2.0")
+    write(root, snapshot="kind: DaemonSet\n", lock=other)
+    (root / "lib/csi.py").write_text("B = 1\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "two")
+    problems = release.judge(facts(release, root))
+    assert any("unchanged since openstack-ccm/v0.1.0" in row for row in problems)
+
+
+def test_a_distribution_of_its_pex_is_a_change(
+    release: ModuleType, root: pathlib.Path
+) -> None:
+    write(root, lock=LOCK.format(msgspec="0.19.0"))
+    git(root, "commit", "-qam", "two")
+    state = facts(release, root)
+    assert not any("unchanged" in row for row in release.judge(state))
+
+
+CASES = {
+    "version of no three numbers": ({"version": "0.2"}, "VERSION: invalid value"),
+    "version with a letter": ({"version": "v0.2.0"}, "must be MAJOR.MINOR.PATCH"),
+    "version of the last release": ({"version": "0.1.0"}, "must be greater than 0.1.0"),
+    "older version": ({"version": "0.0.10"}, "must be greater than 0.1.0"),
+    "no change": ({"changed": (), "pins": {}}, "unchanged since"),
+    "file not committed": ({"dirty": ["a.py"]}, "working tree: not clean (a.py)"),
+    "changelog without an entry": (
+        {"changelog": ("0.1.0", "2026-01-02")},
+        'CHANGELOG.md: invalid value "0.1.0": must be 0.2.0',
+    ),
+    "changelog without a date": (
+        {"changelog": ("0.2.0", "unreleased")},
+        'invalid value "unreleased": must be the date',
+    ),
+    "chart of another version": (
+        {"versions": {"charts/openstack-ccm/Chart.yaml: appVersion": "0.1.0"}},
+        'appVersion: invalid value "0.1.0": must be 0.2.0',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_release_is_rejected_with_its_reason(
+    release: ModuleType, root: pathlib.Path, name: str
+) -> None:
+    changes, reason = CASES[name]
+    bump(root, code="A = 2\n")
+    problems = release.judge(facts(release, root, **changes))
+    print(f"{name:30} {problems}")
+    assert any(reason in problem for problem in problems)
+
+
+def test_the_first_release_needs_no_tag(
+    release: ModuleType, root: pathlib.Path
+) -> None:
+    bump(root, code="A = 2\n")
+    state = facts(release, root, last_tag="", changed=(), pins={})
+    assert release.judge(state) == []
+    assert release.chart_bumps(root, "openstack-ccm", "") == [
+        "openstack-ccm none -> 0.2.0",
+        "cloud-provider-openstack none -> 0.1.1",
+    ]
+
+
+def test_an_unknown_component_is_rejected(
+    release: ModuleType, root: pathlib.Path
+) -> None:
+    with pytest.raises(release.ReleaseError, match="did you mean openstack-ccm"):
+        release.read(root, "openstack-cmm", "0.2.0")
+
+
+def test_the_distributions_of_a_pex(
+    release: ModuleType, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "a.pex"
+    wheels = {
+        "PyYAML-6.0-cp311-cp311-linux_x86_64.whl": "1",
+        "a_b-1-py3-none-any.whl": "2",
+    }
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("PEX-INFO", json.dumps({"distributions": wheels}))
+    assert release.distributions(file) == {"pyyaml", "a-b"}
+
+
+def test_components_have_a_changelog(release: ModuleType) -> None:
+    """In this checkout: those with code and a chart."""
+    assert "openstack-ccm" in release.components(pathlib.Path())
