@@ -156,7 +156,7 @@ def test_a_distribution_of_its_pex_is_a_change(
     assert not any("unchanged" in row for row in release.judge(state))
 
 
-CASES = {
+CASES: dict[str, tuple[dict[str, Any], str]] = {
     "version of no three numbers": ({"version": "0.2"}, "VERSION: invalid value"),
     "version with a letter": ({"version": "v0.2.0"}, "must be MAJOR.MINOR.PATCH"),
     "version of the last release": ({"version": "0.1.0"}, "must be greater than 0.1.0"),

@@ -23,6 +23,7 @@ OF_OPENSTACK = (
     "lib/cloud/openstack/",
     "lib/discovery/openstack/",
     "lib/lab/",
+    "lib/migration/",
     "lib/osdpl/",
 )
 """Packages that are about OpenStack, or (the lab) run one."""

@@ -1,0 +1,75 @@
+"""`mooring migrate`: from the reference of a cloud to the charts of this project."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mooring.commands import edge, reach
+
+if TYPE_CHECKING:
+    from lib.migration import changeover
+
+CALL_TIMEOUT_S = 30.0
+"""Seconds for each of the four calls."""
+PARTS = ("values", "differences", "steps")
+NOT_INSTALLED = 1
+"""Exit code without the reference."""
+
+
+@click.group()
+def migrate() -> None:
+    """Prepare the migration from the reference; nothing is changed."""
+
+
+@migrate.command()
+@reach.kubeconfig_option
+@reach.context_option
+@click.option("--only", type=click.Choice(PARTS), help="Print only this part.")
+def openstack(kubeconfig: str, context: str, only: str | None) -> None:
+    """Print values.yaml, differences and steps for cloud-provider-openstack.
+
+    Reads the programs that charts, manifests or Deckhouse installed, their flags, the
+    CSIDriver and the Nodes. Contents of Secrets are not read.
+    """
+    with edge.plainly():
+        from lib.ccm import options
+        from lib.kube import client
+        from lib.migration import changeover, reference
+
+        reach.quiet()
+        address = reach.cluster(kubeconfig, context)
+        api = client.KubeClient(address, user_agent="mooring-migrate")
+        observed = reference.read(api, CALL_TIMEOUT_S)
+        planned = changeover.plan(observed, options.FLAGS)
+    if planned is None:
+        click.echo("The reference for OpenStack is not installed.", err=True)
+        sys.exit(NOT_INSTALLED)
+    parts = {
+        "values": _values(planned),
+        "differences": _differences(planned),
+        "steps": _steps(planned),
+    }
+    chosen = [parts[only]] if only else parts.values()
+    click.echo("\n\n".join(chosen))
+
+
+def _values(planned: "changeover.Changeover") -> str:
+    import yaml
+
+    head = "# values.yaml of the chart cloud-provider-openstack\n"
+    return head + yaml.safe_dump(planned.values, sort_keys=False).rstrip()
+
+
+def _differences(planned: "changeover.Changeover") -> str:
+    lines = [
+        f"  {row.subject}: {row.before} -> {row.after}" for row in planned.differences
+    ]
+    return "\n".join(["Differences:", *lines])
+
+
+def _steps(planned: "changeover.Changeover") -> str:
+    lines = ["Steps:"]
+    for number, (title, commands) in enumerate(planned.steps, 1):
+        lines += [f"  {number}. {title}:", *(f"     {word}" for word in commands)]
+    return "\n".join(lines)

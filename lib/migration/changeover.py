@@ -1,0 +1,294 @@
+"""Values, differences and steps of a migration: pure."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lib.migration import reference
+from lib.migration.reference import Observed, Program, Role
+from lib.process import flags
+
+CHART = "cloud-provider-openstack"
+Values = dict[str, Any]
+
+_SET_BY_CHART = frozenset(
+    (
+        "bind-address",
+        "cloud-config",
+        "cloud-provider",
+        "leader-elect",
+        "secure-port",
+    )
+)
+"""Flags of the manager that the chart sets itself."""
+_HOSTS_MAX = 9
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """What will differ: the subject, before and after."""
+
+    subject: str
+    before: str
+    after: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Changeover:
+    """values: of the chart. steps: titles with the commands of each."""
+
+    namespace: str
+    values: Values
+    differences: tuple[Difference, ...]
+    steps: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def plan(
+    observed: Observed, manager_flags: Sequence[flags.Flag[object]]
+) -> Changeover | None:
+    """Return the migration of a cluster; None: the reference is not installed.
+
+    manager_flags: those of openstack-ccm.
+    """
+    if not observed.programs:
+        return None
+    first = observed.programs[0]
+    roles = {program.role: program for program in observed.programs}
+    differences: list[Difference] = []
+    values: Values = {
+        "global": _global(observed, first),
+        "components": {role.value: role in roles for role in Role},
+    }
+    if manager := roles.get(Role.MANAGER):
+        own, rows = _manager(manager, manager_flags)
+        values[Role.MANAGER.value] = own
+        differences += rows
+    if controller := roles.get(Role.CSI_CONTROLLER):
+        values[Role.CSI_CONTROLLER.value] = _controller(controller, observed)
+    if node := roles.get(Role.CSI_NODE):
+        values[Role.CSI_NODE.value] = _node(node)
+    if discoverer := roles.get(Role.DISCOVERER):
+        owner = roles.get(Role.CSI_CONTROLLER, discoverer).flag("cluster")
+        values[Role.DISCOVERER.value] = {"clusterUUID": owner} if owner else {}
+    _place(values, observed, first.namespace)
+    differences += [row for program in observed.programs for row in _workload(program)]
+    return Changeover(
+        first.namespace,
+        values,
+        tuple(differences),
+        tuple(_steps(observed, first.namespace, values)),
+    )
+
+
+def _global(observed: Observed, first: Program) -> Values:
+    stated = [program for program in observed.programs if program.secret]
+    secret = {}
+    if stated:
+        secret = {"secretName": stated[0].secret, "key": stated[0].key}
+    return {
+        "imageRegistry": "REGISTRY",
+        **({"cloudConfig": secret} if secret else {}),
+        "controlPlaneNodes": min(observed.control_plane, _HOSTS_MAX),
+        "deckhouse": {"enabled": first.is_deckhouse},
+    }
+
+
+def _place(values: Values, observed: Observed, namespace: str) -> None:
+    """State what the common values do not: other Secrets, a managed control plane."""
+    shared = values["global"].get("cloudConfig")
+    for program in observed.programs:
+        own = {"secretName": program.secret, "key": program.key}
+        is_special = program.secret and own != shared
+        if is_special and program.role is not Role.CSI_NODE:
+            values[program.role.value]["cloudConfig"] = own
+        if not observed.control_plane and program.role is not Role.CSI_NODE:
+            selector = {"node-role.kubernetes.io/control-plane": None}
+            values[program.role.value]["nodeSelector"] = selector
+
+
+def _manager(
+    program: Program, known: Sequence[flags.Flag[object]]
+) -> tuple[Values, list[Difference]]:
+    values: Values = {"clusterName": program.flag("cluster-name") or "kubernetes"}
+    lease = {
+        "resourceName": program.flag("leader-elect-resource-name"),
+        "resourceNamespace": program.flag("leader-elect-resource-namespace"),
+    }
+    if any(lease.values()):
+        defaults = ("cloud-controller-manager", "kube-system")
+        pairs = zip(lease.items(), defaults, strict=True)
+        values["leaderElection"] = {
+            key: value or default for (key, value), default in pairs
+        }
+    if cidr := program.flag("cluster-cidr"):
+        values["clusterCIDR"] = cidr
+    if routes := program.flag("configure-cloud-routes"):
+        values["configureCloudRoutes"] = routes == "true"
+    if controllers := program.flag("controllers"):
+        values["controllers"] = controllers.split(",")
+    if (verbosity := program.flag("v")).isdecimal():
+        values["verbosity"] = min(int(verbosity), 10)
+    extra, differences = _other_flags(program, known)
+    if extra:
+        values["extraArgs"] = extra
+    return values, differences
+
+
+_OF_VALUES = frozenset(
+    (
+        "cluster-cidr",
+        "cluster-name",
+        "configure-cloud-routes",
+        "controllers",
+        "leader-elect-resource-name",
+        "leader-elect-resource-namespace",
+        "v",
+    )
+)
+
+
+def _other_flags(
+    program: Program, known: Sequence[flags.Flag[object]]
+) -> tuple[list[str], list[Difference]]:
+    """Return the flags for extraArgs, and those that have no effect any more."""
+    by_name = {flag.name: flag for flag in known}
+    extra, differences = [], []
+    for word in program.flags:
+        name = word.lstrip("-").partition("=")[0]
+        if name in _SET_BY_CHART | _OF_VALUES:
+            continue
+        flag = by_name.get(name)
+        if flag is None:
+            differences.append(Difference(f"flag --{name}", word, "unknown: removed"))
+        elif flag.no_effect:
+            row = Difference(f"flag --{name}", word, f"no effect: {flag.no_effect}")
+            differences.append(row)
+        else:
+            extra.append("--" + word.lstrip("-"))
+    return extra, differences
+
+
+def _controller(program: Program, observed: Observed) -> Values:
+    sidecars = {
+        container: words
+        for container, words in program.sidecars.items()
+        if "provisioner" in container
+    }
+    words = next(iter(sidecars.values()), ())
+    values: Values = {
+        "clusterUUID": program.flag("cluster") or "kubernetes",
+        "topology": "Topology=false" not in reference.flag(words, "feature-gates"),
+    }
+    if program.flag("pvc-annotations") == "true":
+        values["pvcAnnotations"] = True
+    if timeout := reference.flag(words, "timeout"):
+        values["sidecars"] = {"timeout": timeout}
+    if observed.driver is not None:
+        values["csiDriver"] = {
+            "podInfoOnMount": observed.driver.pod_info_on_mount,
+            "fsGroupPolicy": observed.driver.fs_group_policy,
+            "volumeLifecycleModes": list(observed.driver.volume_lifecycle_modes),
+        }
+    return values
+
+
+def _node(program: Program) -> Values:
+    path = ""
+    for words in program.sidecars.values():
+        path = path or reference.flag(words, "kubelet-registration-path")
+    values: Values = {"topology": program.flag("with-topology") != "false"}
+    for folder in ("/plugins/", "/csi-plugins/"):
+        if folder in path:
+            values["kubeletDirectory"] = path.partition(folder)[0]
+    return values
+
+
+def _workload(program: Program) -> list[Difference]:
+    component = program.role.value
+    kind = "DaemonSet" if program.role is Role.CSI_NODE else "Deployment"
+    rows = [
+        Difference(
+            f"{component}: workload",
+            f"{program.kind} {program.name}",
+            f"{kind} {component}",
+        )
+    ]
+    return [*rows, *_OF_ROLE.get(program.role, ())]
+
+
+_OF_ROLE: Mapping[Role, Sequence[Difference]] = {
+    Role.MANAGER: (
+        Difference("load balancers, listeners", "no owner", "ownership tags are added"),
+        Difference("Services", "-", "annotation mooring.io/load-balancer-id is added"),
+        Difference("port of probes and metrics", "10258", "10471"),
+    ),
+    Role.CSI_CONTROLLER: (
+        Difference("VolumeSnapshots", "supported", "not supported"),
+        Difference("port of livenessprobe", "9808", "9818"),
+    ),
+    Role.CSI_NODE: (
+        Difference("credentials on Nodes", "mounted", "not mounted"),
+        Difference(
+            "registration", "node-driver-registrar", "csi-node, unless mode is sidecar"
+        ),
+    ),
+}
+
+
+def _steps(
+    observed: Observed, namespace: str, values: Values
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the steps; only those of programs that are there."""
+    roles = {program.role for program in observed.programs}
+    steps: list[tuple[str, tuple[str, ...]]] = []
+    if "cloudConfig" not in values["global"]:
+        text = f"kubectl -n {namespace} create secret generic cloud-config"
+        create = f"{text} --from-file=cloud.conf"
+        steps.append(
+            ("Create the Secret; the reference reads a file of the host", (create,))
+        )
+    preview: tuple[str, ...] = ()
+    if Role.MANAGER in roles:
+        name = values[Role.MANAGER.value]["clusterName"]
+        preview = (
+            "mooring plan nodes --cloud-config cloud.conf",
+            f"mooring plan services --cloud-config cloud.conf --cluster-name {name}",
+        )
+    steps += [
+        ("Write the values, and replace REGISTRY", _WRITE),
+        ("See what would change; these commands only read", preview),
+        ("Stop the reference; its objects remain for a rollback", _stop(observed)),
+        ("Install the chart", _install(observed, namespace)),
+        ("Check", ("mooring doctor", "kubectl get nodes,csinodes,services -A")),
+        ("Roll back, if necessary", _back(observed, namespace)),
+    ]
+    return [(title, commands) for title, commands in steps if commands]
+
+
+_WRITE = ("mooring migrate openstack --only values > values.yaml",)
+_STOPPED = '{"spec":{"template":{"spec":{"nodeSelector":{"mooring.io/stopped":%s}}}}}'
+
+
+def _stop(observed: Observed) -> tuple[str, ...]:
+    return tuple(
+        _scale(program, 0, _STOPPED % '"true"') for program in observed.programs
+    )
+
+
+def _back(observed: Observed, namespace: str) -> tuple[str, ...]:
+    starts = (_scale(program, 1, _STOPPED % "null") for program in observed.programs)
+    return (f"helm uninstall {CHART} -n {namespace}", *starts)
+
+
+def _scale(program: Program, replicas: int, patch: str) -> str:
+    """Return the command that stops or starts a program. replicas: of a Deployment."""
+    where = f"kubectl -n {program.namespace}"
+    if program.kind == "DaemonSet":
+        return f"{where} patch daemonset {program.name} --type=merge -p '{patch}'"
+    return f"{where} scale deployment {program.name} --replicas={replicas}"
+
+
+def _install(observed: Observed, namespace: str) -> tuple[str, ...]:
+    adopt = " --take-ownership" if observed.driver is not None else ""
+    words = f"helm install {CHART} charts/{CHART} -n {namespace} -f values.yaml"
+    return (words + adopt,)

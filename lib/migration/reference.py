@@ -1,0 +1,260 @@
+"""The reference for OpenStack, as its charts, manifests or Deckhouse left it."""
+
+import dataclasses
+import enum
+import pathlib
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from lib.kube import client, errors, listing, objects, resources
+from lib.process import decoding
+
+DRIVER = "cinder.csi.openstack.org"
+_CSI_DRIVERS = resources.Resource(
+    "storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False
+)
+_CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+_VARIABLE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+_MODULE = "cloud-provider-openstack"
+"""Label `module` of Deckhouse's objects."""
+
+
+class Role(enum.Enum):
+    """Program of the reference; the value is the component that replaces it."""
+
+    MANAGER = "openstack-ccm"
+    CSI_CONTROLLER = "csi-controller"
+    CSI_NODE = "csi-node"
+    DISCOVERER = "cloud-data-discoverer"
+
+
+_APPS = {
+    "cloud-controller-manager": Role.MANAGER,
+    "csi-controller": Role.CSI_CONTROLLER,
+    "csi-node": Role.CSI_NODE,
+    "cloud-data-discoverer": Role.DISCOVERER,
+}
+"""Role by the label `app`. Source: Deckhouse, module 030-cloud-provider-openstack."""
+
+
+class _Variable(msgspec.Struct, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
+class _Mount(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    mount_path: str = ""
+    sub_path: str = ""
+
+
+class _Item(msgspec.Struct, frozen=True):
+    key: str = ""
+    path: str = ""
+
+
+class _Secret(msgspec.Struct, frozen=True, rename="camel"):
+    secret_name: str = ""
+    items: tuple[_Item, ...] = ()
+
+
+class _Volume(msgspec.Struct, frozen=True):
+    name: str = ""
+    secret: _Secret | None = None
+
+
+class _Container(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: tuple[_Variable, ...] = ()
+    volume_mounts: tuple[_Mount, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command line, with values of variables."""
+        values = {variable.name: variable.value for variable in self.env}
+
+        def value(match: re.Match[str]) -> str:
+            return values.get(match[1], match[0])
+
+        return tuple(_VARIABLE.sub(value, word) for word in (*self.command, *self.args))
+
+    def runs(self, program: str) -> bool:
+        """Report whether image or command line name a program."""
+        image = self.image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+        first = self.words[0] if self.words else ""
+        return program in (image, pathlib.PurePath(first).name)
+
+
+class _PodSpec(msgspec.Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+    volumes: tuple[_Volume, ...] = ()
+
+
+class _Template(msgspec.Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _WorkloadSpec(msgspec.Struct, frozen=True):
+    template: _Template = _Template()
+
+
+class _Workload(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
+    spec: _WorkloadSpec = _WorkloadSpec()
+
+
+class DriverSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Spec of the CSIDriver; empty where the object does not state a field."""
+
+    pod_info_on_mount: bool = False
+    fs_group_policy: str = ""
+    volume_lifecycle_modes: tuple[str, ...] = ("Persistent",)
+
+
+class _Driver(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
+    spec: DriverSpec = DriverSpec()
+
+
+class _Bare(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """A program of the reference. kind: of its workload.
+
+    flags: its command line, without the program. sidecars: command lines of the other
+    containers, by container. secret, key: where its cloud.conf is; empty: not in a
+    Secret. is_deckhouse: whether Deckhouse created it.
+    """
+
+    role: Role
+    kind: str
+    namespace: str
+    name: str
+    flags: tuple[str, ...] = ()
+    sidecars: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    secret: str = ""
+    key: str = ""
+    is_deckhouse: bool = False
+
+    def flag(self, name: str) -> str:
+        """Return the value of a flag; empty if it is not set."""
+        return flag(self.flags, name)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """State of a cluster. control_plane: number of its hosts that are Nodes."""
+
+    programs: tuple[Program, ...]
+    driver: DriverSpec | None = None
+    control_plane: int = 0
+
+
+def flag(words: Sequence[str], name: str) -> str:
+    """Return the value of a flag of a command line; "true" for a flag without one."""
+    for number, word in enumerate(words):
+        bare, separator, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or bare != name:
+            continue
+        following = words[number + 1] if number + 1 < len(words) else "-"
+        return value if separator else "true" if following[:1] == "-" else following
+    return ""
+
+
+def read(api: client.Api, timeout_s: float) -> Observed:
+    """Read the cluster: four calls. timeout_s: of each.
+
+    Raises:
+        KubeError: one of the lists cannot be read.
+    """
+    programs = [
+        program
+        for kind in (resources.DEPLOYMENTS, resources.DAEMON_SETS)
+        for workload in listing.read(api, kind, _Workload, timeout_s=timeout_s).items
+        if (program := _program(kind.kind, workload)) is not None
+    ]
+    nodes = listing.read(api, resources.NODES, _Bare, timeout_s=timeout_s).items
+    hosts = [node for node in nodes if _CONTROL_PLANE in node.metadata.labels]
+    return Observed(tuple(programs), _driver(api, timeout_s), len(hosts))
+
+
+def _driver(api: client.Api, timeout_s: float) -> DriverSpec | None:
+    try:
+        body = api.read(_CSI_DRIVERS, DRIVER, timeout_s=timeout_s)
+    except errors.NotFound:
+        return None
+    return decoding.decode(body, _Driver).spec
+
+
+def _program(kind: str, workload: _Workload) -> Program | None:
+    pod = workload.spec.template.spec
+    labels = workload.metadata.labels
+    is_deckhouse = labels.get("module") == _MODULE
+    chosen = _role(labels if is_deckhouse else {}, pod)
+    if chosen is None:
+        return None
+    role, own = chosen
+    secret, key = _secret_of(pod, own)
+    return Program(
+        role,
+        kind,
+        workload.metadata.namespace,
+        workload.metadata.name,
+        tuple(word for word in own.words if word.startswith("-")),
+        {other.name: other.words for other in pod.containers if other is not own},
+        secret,
+        key,
+        is_deckhouse,
+    )
+
+
+def _role(labels: Mapping[str, str], pod: _PodSpec) -> tuple[Role, _Container] | None:
+    """Return the role and the container of a pod; None: not one of the reference."""
+    names = {container.name for container in pod.containers}
+    for container in pod.containers:
+        if any(word.startswith("--cloud=") for word in container.words):
+            return None  # a component of this project
+        if container.runs("openstack-cloud-controller-manager"):
+            return Role.MANAGER, container
+        if container.runs("cinder-csi-plugin"):
+            is_node = any("registrar" in name for name in names)
+            return (Role.CSI_NODE if is_node else Role.CSI_CONTROLLER), container
+    role = _APPS.get(labels.get("app", ""))
+    own = [item for item in pod.containers if item.name not in _SIDECARS]
+    return (role, own[-1]) if role and own else None
+
+
+_SIDECARS = frozenset(
+    (
+        "provisioner",
+        "attacher",
+        "resizer",
+        "snapshotter",
+        "livenessprobe",
+        "node-driver-registrar",
+        "kube-rbac-proxy",
+    )
+)
+
+
+def _secret_of(pod: _PodSpec, container: _Container) -> tuple[str, str]:
+    """Return Secret and key of the file of --cloud-config."""
+    path = pathlib.PurePosixPath(flag(container.words, "cloud-config") or "/")
+    for mount in container.volume_mounts:
+        folder = pathlib.PurePosixPath(mount.mount_path)
+        if path != folder and not path.is_relative_to(folder):
+            continue
+        inside = mount.sub_path or str(path.relative_to(folder))
+        for volume in pod.volumes:
+            if volume.name == mount.name and volume.secret is not None:
+                keys = {item.path: item.key for item in volume.secret.items}
+                return volume.secret.secret_name, keys.get(inside, inside)
+    return "", ""

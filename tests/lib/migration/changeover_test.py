@@ -1,0 +1,136 @@
+"""Values, differences and steps, by what the cluster has."""
+
+import pytest
+
+from lib.migration import changeover, reference
+from lib.migration.reference import Observed, Program, Role
+from lib.process import flags, kinds
+
+FLAGS: tuple[flags.Flag[object], ...] = (
+    flags.Flag("cluster-name", kinds.TEXT, "kubernetes", "Name."),
+    flags.Flag("concurrent-service-syncs", kinds.TEXT, "1", "Number."),
+    flags.Flag("profiling", kinds.TEXT, "", "Profiling.", no_effect="not served"),
+)
+MANAGER = Program(
+    Role.MANAGER,
+    "DaemonSet",
+    "kube-system",
+    "openstack-cloud-controller-manager",
+    (
+        "--v=2",
+        "--cluster-name=production",
+        "--cloud-config=/etc/config/cloud.conf",
+        "--concurrent-service-syncs=4",
+        "--profiling=true",
+        "--made-up=1",
+        "--controllers=*,-node-route-controller",
+    ),
+    secret="cloud-config",
+    key="cloud.conf",
+)
+CONTROLLER = Program(
+    Role.CSI_CONTROLLER,
+    "Deployment",
+    "kube-system",
+    "csi-cinder-controllerplugin",
+    ("--cluster=f49dd1c3", "--endpoint=unix:///csi/csi.sock"),
+    {"csi-provisioner": ("--timeout=3m", "--feature-gates=Topology=false")},
+    "cinder",
+    "cloud.conf",
+)
+NODE = Program(
+    Role.CSI_NODE,
+    "DaemonSet",
+    "kube-system",
+    "csi-cinder-nodeplugin",
+    ("--with-topology=false",),
+    {
+        "node-driver-registrar": (
+            "--kubelet-registration-path=/data/kubelet/plugins/x/csi.sock",
+        )
+    },
+)
+DRIVER = reference.DriverSpec(True, "File", ("Persistent", "Ephemeral"))
+
+
+def planned(*programs: Program, hosts: int = 3) -> changeover.Changeover:
+    observed = Observed(programs, DRIVER, hosts)
+    result = changeover.plan(observed, FLAGS)
+    assert result is not None
+    return result
+
+
+def test_without_the_reference_there_is_nothing_to_migrate() -> None:
+    assert changeover.plan(Observed(()), FLAGS) is None
+
+
+def test_flags_become_values() -> None:
+    own = planned(MANAGER).values["openstack-ccm"]
+    assert own == {
+        "clusterName": "production",
+        "controllers": ["*", "-node-route-controller"],
+        "verbosity": 2,
+        "extraArgs": ["--concurrent-service-syncs=4"],
+    }
+
+
+def test_flags_without_effect_are_differences() -> None:
+    rows = {row.subject: row.after for row in planned(MANAGER).differences}
+    assert rows["flag --profiling"] == "no effect: not served"
+    assert rows["flag --made-up"] == "unknown: removed"
+
+
+def test_components_are_those_that_were_installed() -> None:
+    result = planned(MANAGER, NODE)
+    assert result.values["components"] == {
+        "openstack-ccm": True,
+        "csi-controller": False,
+        "csi-node": True,
+        "cloud-data-discoverer": False,
+    }
+    shared = result.values["global"]
+    assert shared["cloudConfig"] == {"secretName": "cloud-config", "key": "cloud.conf"}
+    assert shared["controlPlaneNodes"] == 3
+
+
+def test_volumes_keep_their_owner_and_the_driver_its_modes() -> None:
+    values = planned(MANAGER, CONTROLLER, NODE).values
+    assert values["csi-controller"] == {
+        "clusterUUID": "f49dd1c3",
+        "topology": False,
+        "sidecars": {"timeout": "3m"},
+        "csiDriver": {
+            "podInfoOnMount": True,
+            "fsGroupPolicy": "File",
+            "volumeLifecycleModes": ["Persistent", "Ephemeral"],
+        },
+        # Another Secret than that of openstack-ccm.
+        "cloudConfig": {"secretName": "cinder", "key": "cloud.conf"},
+    }
+    assert values["csi-node"] == {
+        "topology": False,
+        "kubeletDirectory": "/data/kubelet",
+    }
+
+
+def test_a_managed_control_plane_has_no_hosts_to_select() -> None:
+    values = planned(MANAGER, hosts=0).values
+    selector = {"node-role.kubernetes.io/control-plane": None}
+    assert values["openstack-ccm"]["nodeSelector"] == selector
+    assert values["global"]["controlPlaneNodes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "stop", "back"),
+    [
+        (MANAGER, "patch daemonset openstack-cloud", '"mooring.io/stopped":null'),
+        (CONTROLLER, "--replicas=0", "--replicas=1"),
+    ],
+)
+def test_what_is_stopped_can_be_started(program: Program, stop: str, back: str) -> None:
+    steps = dict(planned(program).steps)
+    stops = steps["Stop the reference; its objects remain for a rollback"]
+    starts = steps["Roll back, if necessary"]
+    assert stop in stops[0]
+    assert back in starts[-1]
+    assert starts[0].startswith("helm uninstall")
