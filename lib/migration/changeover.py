@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lib.migration import reference
-from lib.migration.reference import Observed, Program, Role
+from lib.migration.reference import Observed, ReferenceProgram, ReplacedBy
 from lib.process import flags
 
 CHART = "cloud-provider-openstack"
@@ -25,7 +25,7 @@ _HOSTS_MAX = 9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Difference:
+class ChangedItem:
     """What will differ: the subject, before and after."""
 
     subject: str
@@ -39,7 +39,7 @@ class Changeover:
 
     namespace: str
     values: Values
-    differences: tuple[Difference, ...]
+    differences: tuple[ChangedItem, ...]
     steps: tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -54,22 +54,22 @@ def plan(
         return None
     first = observed.programs[0]
     roles = {program.role: program for program in observed.programs}
-    differences: list[Difference] = []
+    differences: list[ChangedItem] = []
     values: Values = {
         "global": _global(observed, first),
-        "components": {role.value: role in roles for role in Role},
+        "components": {role.value: role in roles for role in ReplacedBy},
     }
-    if manager := roles.get(Role.MANAGER):
+    if manager := roles.get(ReplacedBy.MANAGER):
         own, rows = _manager(manager, manager_flags)
-        values[Role.MANAGER.value] = own
+        values[ReplacedBy.MANAGER.value] = own
         differences += rows
-    if controller := roles.get(Role.CSI_CONTROLLER):
-        values[Role.CSI_CONTROLLER.value] = _controller(controller, observed)
-    if node := roles.get(Role.CSI_NODE):
-        values[Role.CSI_NODE.value] = _node(node)
-    if discoverer := roles.get(Role.DISCOVERER):
-        owner = roles.get(Role.CSI_CONTROLLER, discoverer).flag("cluster")
-        values[Role.DISCOVERER.value] = {"clusterUUID": owner} if owner else {}
+    if controller := roles.get(ReplacedBy.CSI_CONTROLLER):
+        values[ReplacedBy.CSI_CONTROLLER.value] = _controller(controller, observed)
+    if node := roles.get(ReplacedBy.CSI_NODE):
+        values[ReplacedBy.CSI_NODE.value] = _node(node)
+    if discoverer := roles.get(ReplacedBy.DISCOVERER):
+        owner = roles.get(ReplacedBy.CSI_CONTROLLER, discoverer).flag("cluster")
+        values[ReplacedBy.DISCOVERER.value] = {"clusterUUID": owner} if owner else {}
     _place(values, observed, first.namespace)
     differences += [row for program in observed.programs for row in _workload(program)]
     return Changeover(
@@ -80,7 +80,7 @@ def plan(
     )
 
 
-def _global(observed: Observed, first: Program) -> Values:
+def _global(observed: Observed, first: ReferenceProgram) -> Values:
     stated = [program for program in observed.programs if program.secret]
     secret = {}
     if stated:
@@ -99,16 +99,16 @@ def _place(values: Values, observed: Observed, namespace: str) -> None:
     for program in observed.programs:
         own = {"secretName": program.secret, "key": program.key}
         is_special = program.secret and own != shared
-        if is_special and program.role is not Role.CSI_NODE:
+        if is_special and program.role is not ReplacedBy.CSI_NODE:
             values[program.role.value]["cloudConfig"] = own
-        if not observed.control_plane and program.role is not Role.CSI_NODE:
+        if not observed.control_plane and program.role is not ReplacedBy.CSI_NODE:
             selector = {"node-role.kubernetes.io/control-plane": None}
             values[program.role.value]["nodeSelector"] = selector
 
 
 def _manager(
-    program: Program, known: Sequence[flags.Flag[object]]
-) -> tuple[Values, list[Difference]]:
+    program: ReferenceProgram, known: Sequence[flags.Flag[object]]
+) -> tuple[Values, list[ChangedItem]]:
     values: Values = {"clusterName": program.flag("cluster-name") or "kubernetes"}
     lease = {
         "resourceName": program.flag("leader-elect-resource-name"),
@@ -148,8 +148,8 @@ _OF_VALUES = frozenset(
 
 
 def _other_flags(
-    program: Program, known: Sequence[flags.Flag[object]]
-) -> tuple[list[str], list[Difference]]:
+    program: ReferenceProgram, known: Sequence[flags.Flag[object]]
+) -> tuple[list[str], list[ChangedItem]]:
     """Return the flags for extraArgs, and those that have no effect any more."""
     by_name = {flag.name: flag for flag in known}
     extra, differences = [], []
@@ -159,16 +159,16 @@ def _other_flags(
             continue
         flag = by_name.get(name)
         if flag is None:
-            differences.append(Difference(f"flag --{name}", word, "unknown: removed"))
+            differences.append(ChangedItem(f"flag --{name}", word, "unknown: removed"))
         elif flag.no_effect:
-            row = Difference(f"flag --{name}", word, f"no effect: {flag.no_effect}")
+            row = ChangedItem(f"flag --{name}", word, f"no effect: {flag.no_effect}")
             differences.append(row)
         else:
             extra.append("--" + word.lstrip("-"))
     return extra, differences
 
 
-def _controller(program: Program, observed: Observed) -> Values:
+def _controller(program: ReferenceProgram, observed: Observed) -> Values:
     sidecars = {
         container: words
         for container, words in program.sidecars.items()
@@ -192,7 +192,7 @@ def _controller(program: Program, observed: Observed) -> Values:
     return values
 
 
-def _node(program: Program) -> Values:
+def _node(program: ReferenceProgram) -> Values:
     path = ""
     for words in program.sidecars.values():
         path = path or reference.flag(words, "kubelet-registration-path")
@@ -203,11 +203,11 @@ def _node(program: Program) -> Values:
     return values
 
 
-def _workload(program: Program) -> list[Difference]:
+def _workload(program: ReferenceProgram) -> list[ChangedItem]:
     component = program.role.value
-    kind = "DaemonSet" if program.role is Role.CSI_NODE else "Deployment"
+    kind = "DaemonSet" if program.role is ReplacedBy.CSI_NODE else "Deployment"
     rows = [
-        Difference(
+        ChangedItem(
             f"{component}: workload",
             f"{program.kind} {program.name}",
             f"{kind} {component}",
@@ -216,19 +216,21 @@ def _workload(program: Program) -> list[Difference]:
     return [*rows, *_OF_ROLE.get(program.role, ())]
 
 
-_OF_ROLE: Mapping[Role, Sequence[Difference]] = {
-    Role.MANAGER: (
-        Difference("load balancers, listeners", "no owner", "ownership tags are added"),
-        Difference("Services", "-", "annotation mooring.io/load-balancer-id is added"),
-        Difference("port of probes and metrics", "10258", "10471"),
+_OF_ROLE: Mapping[ReplacedBy, Sequence[ChangedItem]] = {
+    ReplacedBy.MANAGER: (
+        ChangedItem(
+            "load balancers, listeners", "no owner", "ownership tags are added"
+        ),
+        ChangedItem("Services", "-", "annotation mooring.io/load-balancer-id is added"),
+        ChangedItem("port of probes and metrics", "10258", "10471"),
     ),
-    Role.CSI_CONTROLLER: (
-        Difference("VolumeSnapshots", "supported", "not supported"),
-        Difference("port of livenessprobe", "9808", "9818"),
+    ReplacedBy.CSI_CONTROLLER: (
+        ChangedItem("VolumeSnapshots", "supported", "not supported"),
+        ChangedItem("port of livenessprobe", "9808", "9818"),
     ),
-    Role.CSI_NODE: (
-        Difference("credentials on Nodes", "mounted", "not mounted"),
-        Difference(
+    ReplacedBy.CSI_NODE: (
+        ChangedItem("credentials on Nodes", "mounted", "not mounted"),
+        ChangedItem(
             "registration", "node-driver-registrar", "csi-node, unless mode is sidecar"
         ),
     ),
@@ -248,8 +250,8 @@ def _steps(
             ("Create the Secret; the reference reads a file of the host", (create,))
         )
     preview: tuple[str, ...] = ()
-    if Role.MANAGER in roles:
-        name = values[Role.MANAGER.value]["clusterName"]
+    if ReplacedBy.MANAGER in roles:
+        name = values[ReplacedBy.MANAGER.value]["clusterName"]
         preview = (
             "mooring plan nodes --cloud-config cloud.conf",
             f"mooring plan services --cloud-config cloud.conf --cluster-name {name}",
@@ -280,7 +282,7 @@ def _back(observed: Observed, namespace: str) -> tuple[str, ...]:
     return (f"helm uninstall {CHART} -n {namespace}", *starts)
 
 
-def _scale(program: Program, replicas: int, patch: str) -> str:
+def _scale(program: ReferenceProgram, replicas: int, patch: str) -> str:
     """Return the command that stops or starts a program. replicas: of a Deployment."""
     where = f"kubectl -n {program.namespace}"
     if program.kind == "DaemonSet":

@@ -21,8 +21,8 @@ _MODULE = "cloud-provider-openstack"
 """Label `module` of Deckhouse's objects."""
 
 
-class Role(enum.Enum):
-    """Program of the reference; the value is the component that replaces it."""
+class ReplacedBy(enum.Enum):
+    """Component that replaces a program of the reference."""
 
     MANAGER = "openstack-ccm"
     CSI_CONTROLLER = "csi-controller"
@@ -31,12 +31,12 @@ class Role(enum.Enum):
 
 
 _APPS = {
-    "cloud-controller-manager": Role.MANAGER,
-    "csi-controller": Role.CSI_CONTROLLER,
-    "csi-node": Role.CSI_NODE,
-    "cloud-data-discoverer": Role.DISCOVERER,
+    "cloud-controller-manager": ReplacedBy.MANAGER,
+    "csi-controller": ReplacedBy.CSI_CONTROLLER,
+    "csi-node": ReplacedBy.CSI_NODE,
+    "cloud-data-discoverer": ReplacedBy.DISCOVERER,
 }
-"""Role by the label `app`. Source: Deckhouse, module 030-cloud-provider-openstack."""
+"""By the label `app`. Source: Deckhouse, module 030-cloud-provider-openstack."""
 
 
 class _Variable(msgspec.Struct, frozen=True):
@@ -126,15 +126,15 @@ class _Bare(msgspec.Struct, frozen=True):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class ReferenceProgram:
     """A program of the reference. kind: of its workload.
 
     flags: its command line, without the program. sidecars: command lines of the other
     containers, by container. secret, key: where its cloud.conf is; empty: not in a
-    Secret. is_deckhouse: whether Deckhouse created it.
+    Secret. is_deckhouse: Deckhouse created it.
     """
 
-    role: Role
+    role: ReplacedBy
     kind: str
     namespace: str
     name: str
@@ -153,7 +153,7 @@ class Program:
 class Observed:
     """State of a cluster. control_plane: number of its hosts that are Nodes."""
 
-    programs: tuple[Program, ...]
+    programs: tuple[ReferenceProgram, ...]
     driver: DriverSpec | None = None
     control_plane: int = 0
 
@@ -194,7 +194,7 @@ def _driver(api: client.Api, timeout_s: float) -> DriverSpec | None:
     return decoding.decode(body, _Driver).spec
 
 
-def _program(kind: str, workload: _Workload) -> Program | None:
+def _program(kind: str, workload: _Workload) -> ReferenceProgram | None:
     pod = workload.spec.template.spec
     labels = workload.metadata.labels
     is_deckhouse = labels.get("module") == _MODULE
@@ -203,7 +203,7 @@ def _program(kind: str, workload: _Workload) -> Program | None:
         return None
     role, own = chosen
     secret, key = _secret_of(pod, own)
-    return Program(
+    return ReferenceProgram(
         role,
         kind,
         workload.metadata.namespace,
@@ -216,17 +216,21 @@ def _program(kind: str, workload: _Workload) -> Program | None:
     )
 
 
-def _role(labels: Mapping[str, str], pod: _PodSpec) -> tuple[Role, _Container] | None:
+def _role(
+    labels: Mapping[str, str], pod: _PodSpec
+) -> tuple[ReplacedBy, _Container] | None:
     """Return the role and the container of a pod; None: not one of the reference."""
     names = {container.name for container in pod.containers}
     for container in pod.containers:
         if any(word.startswith("--cloud=") for word in container.words):
             return None  # a component of this project
         if container.runs("openstack-cloud-controller-manager"):
-            return Role.MANAGER, container
+            return ReplacedBy.MANAGER, container
         if container.runs("cinder-csi-plugin"):
             is_node = any("registrar" in name for name in names)
-            return (Role.CSI_NODE if is_node else Role.CSI_CONTROLLER), container
+            return (
+                ReplacedBy.CSI_NODE if is_node else ReplacedBy.CSI_CONTROLLER
+            ), container
     role = _APPS.get(labels.get("app", ""))
     own = [item for item in pod.containers if item.name not in _SIDECARS]
     return (role, own[-1]) if role and own else None

@@ -7,7 +7,7 @@ from mooring.commands import (
     doctor,
     get,
     lab,
-    migrate,
+    migration,
     orphans,
     plan,
     program,
@@ -32,7 +32,7 @@ commands.add_command(lab.lab)
 commands.add_command(plan.plan)
 commands.add_command(doctor.doctor)
 commands.add_command(get.get)
-commands.add_command(migrate.migrate)
+commands.add_command(migration.migrate)
 commands.add_command(orphans.orphans)
 commands.add_command(render.render)
 commands.add_command(version.version)

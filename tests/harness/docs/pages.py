@@ -33,6 +33,10 @@ tests/lab/services/pages_test.py follows them.
 REASONS: Mapping[str, str] = {
     "./pants test ::": "it is the run of which this test is a part",
     "./pants package": "its results are what the lab tests start",
+    "helm install cloud-provider-openstack": (
+        "tests/lab/tool/migrate_test.py installs the chart with printed values"
+    ),
+    "helm uninstall cloud-provider-openstack": "the same test removes it",
     "docker ": "requires Docker; tests/lab/images starts what is loaded",
 }
 """Beginnings of commands that no test runs, and the reason; at most ten."""

@@ -3,7 +3,7 @@
 import pytest
 
 from lib.migration import changeover, reference
-from lib.migration.reference import Observed, Program, Role
+from lib.migration.reference import Observed, ReferenceProgram, ReplacedBy
 from lib.process import flags, kinds
 
 FLAGS: tuple[flags.Flag[object], ...] = (
@@ -11,8 +11,8 @@ FLAGS: tuple[flags.Flag[object], ...] = (
     flags.Flag("concurrent-service-syncs", kinds.TEXT, "1", "Number."),
     flags.Flag("profiling", kinds.TEXT, "", "Profiling.", no_effect="not served"),
 )
-MANAGER = Program(
-    Role.MANAGER,
+MANAGER = ReferenceProgram(
+    ReplacedBy.MANAGER,
     "DaemonSet",
     "kube-system",
     "openstack-cloud-controller-manager",
@@ -28,8 +28,8 @@ MANAGER = Program(
     secret="cloud-config",
     key="cloud.conf",
 )
-CONTROLLER = Program(
-    Role.CSI_CONTROLLER,
+CONTROLLER = ReferenceProgram(
+    ReplacedBy.CSI_CONTROLLER,
     "Deployment",
     "kube-system",
     "csi-cinder-controllerplugin",
@@ -38,8 +38,8 @@ CONTROLLER = Program(
     "cinder",
     "cloud.conf",
 )
-NODE = Program(
-    Role.CSI_NODE,
+NODE = ReferenceProgram(
+    ReplacedBy.CSI_NODE,
     "DaemonSet",
     "kube-system",
     "csi-cinder-nodeplugin",
@@ -53,7 +53,7 @@ NODE = Program(
 DRIVER = reference.DriverSpec(True, "File", ("Persistent", "Ephemeral"))
 
 
-def planned(*programs: Program, hosts: int = 3) -> changeover.Changeover:
+def planned(*programs: ReferenceProgram, hosts: int = 3) -> changeover.Changeover:
     observed = Observed(programs, DRIVER, hosts)
     result = changeover.plan(observed, FLAGS)
     assert result is not None
@@ -127,7 +127,9 @@ def test_a_managed_control_plane_has_no_hosts_to_select() -> None:
         (CONTROLLER, "--replicas=0", "--replicas=1"),
     ],
 )
-def test_what_is_stopped_can_be_started(program: Program, stop: str, back: str) -> None:
+def test_what_is_stopped_can_be_started(
+    program: ReferenceProgram, stop: str, back: str
+) -> None:
     steps = dict(planned(program).steps)
     stops = steps["Stop the reference; its objects remain for a rollback"]
     starts = steps["Roll back, if necessary"]
