@@ -201,6 +201,8 @@ def _ensure(
         *_reported(snapshot, plan.problems, plan.notices),
     ]
     if any(problem.is_fatal for problem in plan.problems):
+        # Until something changes the answer is the same: drift detection reads again.
+        actions.append(model.SettleMachine(plan.results))
         return Outcome(tuple(actions), plan.retry_after_s)
     if plan.backs_off and snapshot.backoff_s > 0:
         return Outcome(tuple(actions), snapshot.backoff_s)

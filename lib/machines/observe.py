@@ -184,6 +184,8 @@ class MachineObserver:
         }
         if not targets:
             return snapshots
+        for key in targets:
+            self._memory.unsettle(snapshots[key].uid)
         observations = self._sources.machines().observe(tuple(targets.values()))
         return {
             key: (

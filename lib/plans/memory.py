@@ -142,6 +142,11 @@ class Memory(Generic[Target, Written]):
         with self._lock:
             return self._get(uid).settled
 
+    def unsettle(self, uid: str) -> None:
+        """Note that the object is observed again: what was settled may not hold."""
+        with self._lock:
+            self._get(uid).settled = None
+
     def back_off(self, uid: str, *, is_desired: bool) -> None:
         """Note that what failed is created again; the next time waits longer.
 

@@ -172,7 +172,7 @@ def _creation(target: Target, request: Request, *, is_taken: bool) -> Plan:
     native = Change("clone", ref.name, owner, request, request.bootstrap)
     why = "there is none"
     step = Step(Verb.CREATE, _path(target), why, native, is_repeatable=False)
-    return Plan((step,), results=Results(ConditionState(False, Reason.NOT_READY)))
+    return Plan((step,), results=Results(ConditionState(None, Reason.NOT_READY)))
 
 
 def _refused(reason: Reason, text: str) -> Plan:
@@ -240,7 +240,7 @@ def _results(vm: Vm, request: Request) -> Results:
     is_up = vm.state is VmState.UP
     address = Address(AddressType.INTERNAL_IP, f"192.0.2.{int(vm.id[3:]) % 250 + 1}")
     is_sized = vm.disk_gib >= request.disk_gib
-    disk = ConditionState(is_sized, Reason.RUNNING if is_sized else Reason.NOT_READY)
+    disk = ((DISK_READY, ConditionState(True, Reason.RUNNING)),) if is_sized else ()
     failure = None
     if vm.state is VmState.FAILED:
         failure = Problem(Reason.FAILED, "the VM has failed")
@@ -248,10 +248,10 @@ def _results(vm: Vm, request: Request) -> Results:
         _state(vm),
         is_provisioned=vm.has_run or is_up,
         provider_id=f"{SCHEME}{vm.id}",
-        addresses=(*names, address) if is_up else names,
-        failure_domain=request.zone,
+        addresses=(*names, address) if is_up else (),
+        failure_domain=request.zone if is_up else "",
         failure=failure,
-        conditions=((DISK_READY, disk),),
+        conditions=disk,
     )
 
 
