@@ -79,7 +79,7 @@ class Kubelets:
     def boot(self, *names: str) -> None:
         """Register Nodes, unless they are there, and keep them Ready from now on."""
         for name in names:
-            simulated_kubelet.register(self._api, name, _now())
+            simulated_kubelet.register(self._api, name, utc_now())
         self._alive |= set(names)
 
     def fall_silent(self, *names: str) -> None:
@@ -100,10 +100,11 @@ class Kubelets:
         while not self._stop.wait(BEAT_S):
             for name in tuple(self._alive):
                 with contextlib.suppress(kube_errors.KubeError):
-                    simulated_kubelet.beat(self._api, name, _now())
+                    simulated_kubelet.beat(self._api, name, utc_now())
 
 
-def _now() -> datetime.datetime:
+def utc_now() -> datetime.datetime:
+    """Return the time of day."""
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -123,7 +124,7 @@ class SeenNodes:
 
     def register_foreign(self, name: str, provider_id: str) -> None:
         """Create a Node of another provider, initialised, whose kubelet is silent."""
-        manifest = simulated_kubelet.manifest(name, _now())
+        manifest = simulated_kubelet.manifest(name, utc_now())
         whole = {**manifest, "spec": {"providerID": provider_id}}
         body = json.dumps(whole).encode()
         self._api.create(resources.NODES, body, timeout_s=30)
@@ -132,6 +133,16 @@ class SeenNodes:
         """Return the names of all Nodes."""
         listed = self._api.list_page(resources.NODES, query={}, timeout_s=30)
         return {node["metadata"]["name"] for node in json.loads(listed)["items"]}
+
+    def new(self) -> set[str]:
+        """Return the names of all Nodes that are not initialised."""
+        listed = self._api.list_page(resources.NODES, query={}, timeout_s=60)
+        return {
+            node["metadata"]["name"]
+            for node in json.loads(listed)["items"]
+            for taint in node["spec"].get("taints", ())
+            if taint["key"] == simulated_kubelet.TAINT
+        }
 
     def taints(self, name: str) -> set[str]:
         """Return the keys of a Node's taints."""
