@@ -1,6 +1,7 @@
 """What the nodes flow is wired to: a cloud that goes, comes, or is replaced."""
 
 import contextlib
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,14 @@ import pytest
 from lib.ccm import node_controllers, options, parts
 from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
-from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.cloud.model import (
+    Address,
+    AddressType,
+    Instance,
+    InstanceId,
+    InstanceRef,
+    Phase,
+)
 from lib.kube import nodes as kube_nodes
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
@@ -62,6 +70,23 @@ def until(condition: Callable[[], bool]) -> None:
 MakeParts = Callable[..., parts.Parts]
 
 
+class Reports:
+    """Changes of a cloud: `report` calls whoever subscribed."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[Callable[[InstanceRef], None]] = []
+
+    def subscribe(self, fn: Callable[[InstanceRef], None]) -> None:
+        """See the protocol."""
+        self._subscribers.append(fn)
+
+    def report(self, ref: InstanceRef) -> int:
+        """Report a change; return the number of those who heard of it."""
+        for fn in self._subscribers:
+            fn(ref)
+        return len(self._subscribers)
+
+
 class Running:
     """Both controllers over fakes, in threads of their own."""
 
@@ -73,8 +98,13 @@ class Running:
         self._stop = threading.Event()
         self._loops = loops.Loops(self._stop)
         shared = make_parts(self.api, self._loops)
+        self.reports = Reports()
         self.nodes = node_controllers.NodeControllers(
-            lambda: self.instances, shared, WANTED, model.NodeSettings()
+            lambda: self.instances,
+            shared,
+            WANTED,
+            model.NodeSettings(),
+            lambda: self.reports,
         )
         self.nodes.watch(self._loops)
         self._loops.start("watch nodes", shared.nodes.run)
@@ -145,3 +175,58 @@ def test_a_cloud_that_goes_and_comes_is_told_on_the_lease(
             *lease,
         ),
     ]
+
+
+def addresses(running: Running) -> set[str]:
+    """Return the addresses that the Node shows."""
+    node = running.nodes.nodes.get("node-1")
+    return {a.address for a in node.status.addresses} if node is not None else set()
+
+
+def renumber(running: Running, ip_address: str) -> None:
+    address = Address(AddressType.INTERNAL_IP, ip_address)
+    running.instances.put(dataclasses.replace(INSTANCE, addresses=(address,)))
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        InstanceRef("node-1", INSTANCE.provider_id),
+        InstanceRef("node-1"),
+        InstanceRef("another", INSTANCE.provider_id),
+    ],
+    ids=["both", "by name", "by provider ID"],
+)
+def test_a_reported_change_reaches_its_node_without_a_period(
+    run: Callable[..., Running], ref: InstanceRef
+) -> None:
+    """All periods are an hour; a report of another instance changes nothing."""
+    running = run()
+    until(lambda: not running.is_new)
+    renumber(running, "10.0.0.2")
+    before = len(running.instances.calls)
+    running.reports.report(InstanceRef("other", "openstack:///other"))
+    time.sleep(1)
+    assert len(running.instances.calls) == before
+    if not ref.provider_id:
+        # A name alone is of a Node without provider ID.
+        assert running.reports.report(ref) == 1
+        time.sleep(1)
+        assert addresses(running) == {"10.0.0.1"}
+        return
+    assert running.reports.report(ref) == 1
+    until(lambda: addresses(running) == {"10.0.0.2"})
+
+
+def test_the_reports_of_a_cloud_that_was_opened_again_are_heard(
+    run: Callable[..., Running],
+) -> None:
+    """Once, however often everything is looked at again."""
+    running = run()
+    until(lambda: not running.is_new)
+    running.reports = Reports()
+    for _ in range(2):
+        running.nodes.look_again()
+    renumber(running, "10.0.0.3")
+    assert running.reports.report(InstanceRef("node-1", INSTANCE.provider_id)) == 1
+    until(lambda: addresses(running) == {"10.0.0.3"})
