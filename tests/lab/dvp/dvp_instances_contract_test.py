@@ -49,13 +49,13 @@ class RealParent:
             self._project, name, name=f"{name}-{self._created}", nodeSelector=placed
         )
         self._lab.wait_phase(MACHINES, self._project, vm, "Running")
-        self._wait(vm, lambda seen: seen is not None and _phase(seen) == "Running")
+        self._wait(vm, lambda held: held is not None and _phase(held) == "Running")
         return vm
 
     def stop(self, instance_id: str) -> None:
         self._lab.operate(self._project, instance_id, "Stop")
         self._wait(
-            instance_id, lambda seen: seen is not None and _phase(seen) == "Stopped"
+            instance_id, lambda held: held is not None and _phase(held) == "Stopped"
         )
 
     def rename(self, instance_id: str, name: str) -> None:
@@ -64,13 +64,13 @@ class RealParent:
         objects.patch(MACHINES, instance_id, metadata=label)
         self._wait(
             instance_id,
-            lambda seen: seen is not None
-            and seen.metadata.labels[dvp_parent.HOSTNAME_LABEL] == name,
+            lambda held: held is not None
+            and held.metadata.labels[dvp_parent.HOSTNAME_LABEL] == name,
         )
 
     def delete(self, instance_id: str) -> None:
         self._lab.objects(self._project).delete(MACHINES, instance_id)
-        self._wait(instance_id, lambda seen: seen is None)
+        self._wait(instance_id, lambda held: held is None)
 
     def _wait(
         self, name: str, is_met: Callable[[kinds.VirtualMachine | None], bool]

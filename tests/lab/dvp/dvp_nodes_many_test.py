@@ -48,7 +48,7 @@ def test_a_thousand_nodes_are_few_requests(
 ) -> None:
     """Initialised by two pages of one list; a restart reads, and writes no Node."""
     names = parent.seed(project, NUMBER)
-    seen = dvp_manager.SeenNodes(api)
+    nodes = dvp_manager.SeenNodes(api)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         now = dvp_manager.utc_now()
         list(pool.map(lambda n: simulated_kubelet.register(api, n, now), names))
@@ -59,7 +59,7 @@ def test_a_thousand_nodes_are_few_requests(
     pex = pexes.beside(dvp_manager.NAME)
     before = requests(parent, project)
     with dvp_manager.running(where, pex, words, env):
-        took_s = seen.until("all initialised", lambda: not seen.new(), 600)
+        took_s = nodes.until("all initialised", lambda: not nodes.new(), 600)
         used = requests(parent, project) - before
         print(f"{NUMBER} Nodes initialised in {took_s:.0f} s: {dict(used)}")
         assert used.total() <= MOST_REQUESTS
@@ -74,4 +74,4 @@ def test_a_thousand_nodes_are_few_requests(
     print(f"restart: {dict(used)}, {written:.0f} writes of Nodes")
     assert used.total() <= MOST_REQUESTS
     assert written == 0
-    assert len(seen.names()) == NUMBER
+    assert len(nodes.names()) == NUMBER
