@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import datetime
 import functools
 import json
 import pathlib
@@ -9,12 +10,19 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
-from lib.kube import client, errors, resources
+from lib.cloud.fake import machines as fake_cloud
+from lib.cloud.machines import ConditionState, Reason, Results, Target
+from lib.cloud.model import Address, AddressType
+from lib.kube import client, errors, events, resources, store
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
+from lib.machines import act, bootstrap, kinds, model, status
+from lib.plans import engine
+from tests.harness import waiting
 
 TIMEOUT_S = 10.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -91,6 +99,17 @@ NEW_STATUS: Json = {
         }
     ],
 }
+OTHERS: list[Json] = [
+    {"type": "Other", "status": "True", "reason": "x", "message": "of another client"},
+    {"type": "Legacy", "status": "False", "severity": "Info"},
+]
+KINDS_OF_DVP = kinds.Kinds(
+    MACHINES,
+    "deckhousemachine.infrastructure.cluster.x-k8s.io",
+    "VirtualMachineReady",
+    "capdvp",
+    mirrors=(("ready",), ("initialization", "infrastructureProvisioned")),
+)
 ENDPOINT: Json = {"controlPlaneEndpoint": {"host": "10.0.0.1", "port": 6443}}
 ZONE: Json = {"name": "zone-a", "controlPlane": True, "attributes": {"x": "y"}}
 
@@ -226,15 +245,22 @@ def definitions() -> list[Json]:
     return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("*.yaml"))]
 
 
-def wait_until_served(api: client.Api, kind: resources.Resource) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            api.list_page(kind, query={"limit": "1"}, timeout_s=TIMEOUT_S)
-            return
-        except errors.KubeError:
-            assert time.monotonic() < deadline, f"{kind.plural} is not served"
-            time.sleep(0.1)
+def stored(api: client.Api) -> dict[str, Json]:
+    """Return the definitions that the API server has, by name."""
+    answer = json.loads(api.request("GET", DEFINITIONS, timeout_s=TIMEOUT_S))
+    return {item["metadata"]["name"]: item for item in answer["items"]}
+
+
+def is_served(api: client.Api, kind: resources.Resource) -> bool:
+    """Report whether a kind can be listed, and its definition states that."""
+    rows = stored(api)[f"{kind.plural}.{GROUP}"].get("status", {}).get("conditions", ())
+    states = {row["type"]: row["status"] for row in rows}
+    if states.get("Established") != "True":
+        return False
+    listing = functools.partial(
+        api.list_page, kind, query={"limit": "1"}, timeout_s=TIMEOUT_S
+    )
+    return rejection(listing) == ""
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +277,9 @@ def crds(apart: places.Places) -> client.Api:
                 timeout_s=TIMEOUT_S,
             )
     for kind in KINDS:
-        wait_until_served(api, kind)
+        waiting.until(
+            f"{kind.plural} are served", functools.partial(is_served, api, kind)
+        )
     return api
 
 
@@ -277,12 +305,12 @@ def send(
 
 
 def write_status(
-    api: client.Api, kind: resources.Resource, name: str, status: Json
+    api: client.Api, kind: resources.Resource, name: str, fields: Json
 ) -> Json:
     answer = api.patch(
         kind,
         name,
-        json.dumps({"status": status}).encode(),
+        json.dumps({"status": fields}).encode(),
         "default",
         subresource="status",
         query=STRICT,
@@ -304,17 +332,15 @@ def rejection(call: Any) -> str:
 def test_the_definitions_are_accepted_with_the_labels_of_both_contracts(
     crds: client.Api,
 ) -> None:
-    answer = json.loads(crds.request("GET", DEFINITIONS, timeout_s=TIMEOUT_S))
-    stored = {item["metadata"]["name"]: item for item in answer["items"]}
     names = {definition["metadata"]["name"] for definition in definitions()}
     assert names == {f"{kind.plural}.{GROUP}" for kind in KINDS}
-    for name in names:
-        status = {
-            row["type"]: row["status"] for row in stored[name]["status"]["conditions"]
-        }
-        assert (status["NamesAccepted"], status["Established"]) == ("True", "True")
-        assert status.get("NonStructuralSchema", "False") == "False"
-        labels = stored[name]["metadata"]["labels"]
+    served = stored(crds)
+    for definition in (served[name] for name in names):
+        rows = definition["status"]["conditions"]
+        states = {row["type"]: row["status"] for row in rows}
+        assert (states["NamesAccepted"], states["Established"]) == ("True", "True")
+        assert states.get("NonStructuralSchema", "False") == "False"
+        labels = definition["metadata"]["labels"]
         assert labels["cluster.x-k8s.io/v1beta1"] == "v1alpha1"
         assert labels["cluster.x-k8s.io/v1beta2"] == "v1alpha1"
         assert labels["cluster.x-k8s.io/provider"] == "infrastructure-dvp"
@@ -326,10 +352,10 @@ def test_valid_objects_of_both_generations_are_accepted_and_kept(
     """No field is dropped, neither from the spec nor from the status."""
     for what, kind, fields in VALID:
         created = send(crds, kind, {k: v for k, v in fields.items() if k != "status"})
-        status = fields.get("status")
-        if status is not None:
-            created = write_status(crds, kind, created["metadata"]["name"], status)
-        assert created.get("status") == status
+        reported = fields.get("status")
+        if reported is not None:
+            created = write_status(crds, kind, created["metadata"]["name"], reported)
+        assert created.get("status") == reported
         lost = [key for key in fields.get("spec", {}) if key not in created["spec"]]
         print(f"{kind.kind:26} {what:26} accepted")
         assert not lost
@@ -350,10 +376,10 @@ def test_invalid_objects_are_rejected_and_the_field_is_named(crds: client.Api) -
         print(f"{kind.kind:24} {field:34} {message[-120:] or 'accepted'}")
         if field not in message:
             wrong.append((field, message))
-    for kind, status, field in INVALID_STATUS:
+    for kind, reported, field in INVALID_STATUS:
         valid = next(fields for _, other, fields in VALID if other is kind)
         name = send(crds, kind, copy.deepcopy(valid))["metadata"]["name"]
-        message = rejection(functools.partial(write_status, crds, kind, name, status))
+        message = rejection(functools.partial(write_status, crds, kind, name, reported))
         print(f"{kind.kind:24} {field:34} {message[-120:] or 'accepted'}")
         if field not in message:
             wrong.append((field, message))
@@ -375,3 +401,75 @@ def test_a_provider_id_is_set_once(crds: client.Api) -> None:
     assert set_id("dvp://worker-1") == ""
     for other in ("dvp://worker-2", "", None):
         assert "providerID: must not change once it is set" in set_id(other)
+
+
+def read(api: client.Api, name: str) -> kinds.MachineObject:
+    body = api.read(MACHINES, name, "default", timeout_s=TIMEOUT_S)
+    return msgspec.json.decode(body, type=kinds.MachineObject)
+
+
+def actor(api: client.Api) -> act.MachineActor:
+    """Return what writes a status; nothing else of it is used."""
+    stores = model.Stores(
+        store.Store(api, MACHINES, kinds.MachineObject),
+        store.Store(api, KINDS_OF_DVP.owners, kinds.OwnerMachine),
+        store.Store(api, KINDS_OF_DVP.clusters, kinds.OwnerCluster),
+        store.Store(api, resources.SECRETS, bootstrap.BootstrapSecret),
+    )
+    memory = model.Memory(time.monotonic)
+    cloud = fake_cloud.FakeMachines(time.monotonic)
+    writer = engine.Engine[Target, Results](lambda: cloud, memory, time.monotonic)
+
+    def desire(
+        machine: kinds.MachineObject, related: model.Related
+    ) -> tuple[model.Snapshot, Target | None]:
+        return model.Snapshot(machine, related=related), None
+
+    dependencies = act.Dependencies(
+        api,
+        stores,
+        KINDS_OF_DVP,
+        events.Recorder(api, component="capdvp", host=""),
+        writer,
+        desire,
+    )
+    return act.MachineActor(dependencies, memory)
+
+
+def test_a_status_is_applied_by_one_field_manager(crds: client.Api) -> None:
+    """Conditions of others stay, failures of the reference are removed.
+
+    Nothing is to be written afterwards, and the same request changes nothing.
+    """
+    name = send(crds, MACHINES, {"spec": NEW})["metadata"]["name"]
+    write_status(crds, MACHINES, name, {**OLD_STATUS, "conditions": OTHERS})
+    now = datetime.datetime(2026, 11, 24, tzinfo=datetime.UTC)
+    results = Results(
+        ConditionState(True, Reason.RUNNING),
+        is_provisioned=True,
+        provider_id="dvp://worker-1",
+        addresses=(Address(AddressType.INTERNAL_IP, "10.0.0.1"),),
+    )
+    shown = status.Shown(results.state, results)
+    before = read(crds, name)
+    write = status.change(before, KINDS_OF_DVP, shown, (), now)
+    assert write is not None
+    actor(crds).act(model.Snapshot(before), write)
+    after = read(crds, name)
+    assert set(status.recorded_conditions(after)) == {
+        *("Ready", "VirtualMachineReady", "Paused"),
+        *("Other", "Legacy"),
+    }
+    assert after.is_provisioned
+    assert "failureReason" not in after.status
+    assert status.change(after, KINDS_OF_DVP, shown, (), now) is None
+    actor(crds).act(model.Snapshot(after), write)
+    again = read(crds, name)
+    assert again.metadata.resource_version == after.metadata.resource_version
+    body = crds.read(MACHINES, name, "default", timeout_s=TIMEOUT_S)
+    managers = [
+        (row["manager"], row["operation"], row.get("subresource"))
+        for row in json.loads(body)["metadata"]["managedFields"]
+    ]
+    print(managers)
+    assert managers.count(("capdvp", "Apply", "status")) == 1

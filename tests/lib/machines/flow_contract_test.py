@@ -5,6 +5,7 @@ Prints the rows; one without a test, or a test without a row, fails.
 Source: kubernetes-sigs/cluster-api docs/book/src/developer/providers/contracts.
 """
 
+import functools
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -90,6 +91,7 @@ def row(name: str) -> Callable[[Check], Check]:
     return register
 
 
+@functools.cache
 def crds() -> dict[str, Json]:
     documents = (yaml.safe_load(path.read_text()) for path in CRDS.glob("*.yaml"))
     return {document["spec"]["names"]["kind"]: document for document in documents}

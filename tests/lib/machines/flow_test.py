@@ -261,7 +261,7 @@ EVENTS = ("up", "down", "lose", "delete", "pause", "resume", "status", "fail", "
 
 
 @hypothesis.given(strategies.lists(strategies.sampled_from(EVENTS), max_size=6))
-@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.settings(max_examples=40, deadline=None)
 def test_machines_in_any_state(
     make_ground: Any, make_process: Any, happenings: list[str]
 ) -> None:
