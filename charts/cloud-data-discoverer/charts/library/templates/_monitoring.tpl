@@ -91,3 +91,18 @@ spec:
 {{- end }}
 {{ $text }}
 {{- end -}}
+
+{{/* The chart's files/dashboard.json, for Grafana. */}}
+{{- define "library.dashboard" -}}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Chart.Name }}-dashboard
+  namespace: {{ .Release.Namespace | quote }}
+  labels:
+    {{- include "library.labels" . | nindent 4 }}
+    grafana_dashboard: "1"
+data:
+  {{ .Chart.Name }}.json: |
+    {{- .Files.Get "files/dashboard.json" | nindent 4 }}
+{{- end -}}
