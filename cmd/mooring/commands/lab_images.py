@@ -20,6 +20,12 @@ from mooring.commands import edge, paths
     help="Where layouts and archives are written.",
 )
 @click.option(
+    "--push",
+    metavar="REGISTRY",
+    default="",
+    help="Registry and path to push to, with the credentials of docker login.",
+)
+@click.option(
     "--update-packages",
     is_flag=True,
     help="Pin the present versions of the Debian packages; builds nothing.",
@@ -28,6 +34,7 @@ def image(
     names: tuple[str, ...],
     pex_folder: pathlib.Path | None,
     output: pathlib.Path,
+    push: str,
     update_packages: bool,
 ) -> None:
     """Build images of components (default: all) as OCI layouts and archives."""
@@ -35,7 +42,7 @@ def image(
         if update_packages:
             click.echo(_update())
         else:
-            click.echo(_build(names, pex_folder, output))
+            click.echo(_build(names, pex_folder, output, push))
 
 
 def _root() -> pathlib.Path:
@@ -62,10 +69,13 @@ def _update() -> str:
 
 
 def _build(
-    names: tuple[str, ...], pex_folder: pathlib.Path | None, output: pathlib.Path
+    names: tuple[str, ...],
+    pex_folder: pathlib.Path | None,
+    output: pathlib.Path,
+    registry: str,
 ) -> str:
     from lib.lab.artifacts import pexes
-    from lib.lab.images import description, images, sizes
+    from lib.lab.images import description, images, publishing, sizes
 
     root, where = _root(), edge.where()
     chosen = names or description.names(root)
@@ -82,5 +92,10 @@ def _build(
             images.created_of(root) if sources else "",
         )
         built = images.build(where, source, chosen, output, shown)
-    lines = [f"{image.file}: {image.reference} {image.digest}" for image in built]
+        if registry:
+            publishing.build(where, shown)
+            with shown.step(f"Push to {registry}"):
+                lines = [publishing.push(where, image, registry) for image in built]
+        else:
+            lines = [f"{image.file}: {image.reference}" for image in built]
     return "\n".join([sizes.table(built), *lines])

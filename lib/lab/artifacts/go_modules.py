@@ -116,6 +116,10 @@ PROGRAMS = (
     GoProgram("helm", "helm", "helm", "helm.sh/helm/v4/cmd/helm"),
     GoProgram("alerts", "alerts", "alerts", "mooring/lab/alerts"),
     GoProgram("registry", "registry", "registry", "mooring/lab/registry"),
+    # Apart from the registry: it needs more modules.
+    GoProgram(
+        "crane", "crane", "crane", "github.com/google/go-containerregistry/cmd/crane"
+    ),
 )
 GROUPS = frozenset(program.group for program in PROGRAMS)
 

@@ -12,7 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lib.lab import errors, places
 from lib.lab.artifacts import oci_image, programs
-from lib.lab.images import debian_package, description, package_lock, rootfs
+from lib.lab.images import (
+    bill,
+    debian_package,
+    description,
+    go_programs,
+    package_lock,
+    rootfs,
+)
 from lib.lab.images.interpreter import Interpreter
 from lib.lab.run import progress
 from lib.process import metrics
@@ -46,7 +53,10 @@ class ImageSource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Image:
-    """An image that was built. layout: its folder; file: its archive."""
+    """An image that was built.
+
+    layout: its folder; file: its archive; bill: its bill of materials.
+    """
 
     name: str
     reference: str
@@ -54,6 +64,7 @@ class Image:
     layers: Sequence[oci_image.Layer]
     layout: pathlib.Path
     file: pathlib.Path
+    bill: pathlib.Path
 
     @property
     def size(self) -> int:
@@ -68,7 +79,11 @@ class Image:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Workshop:
-    """Parts that all images share. scratch: a folder for unpacked layers."""
+    """Parts that all images share.
+
+    scratch: a folder for unpacked layers. base_packages: names of those of the base.
+    modules: parts of each Go program, with the texts of their licences.
+    """
 
     where: places.Places
     source: ImageSource
@@ -76,6 +91,8 @@ class _Workshop:
     scratch: pathlib.Path
     pins: Mapping[str, package_lock.Pinned]
     packages: Mapping[str, debian_package.DebianPackage]
+    base_packages: Sequence[str]
+    modules: Mapping[str, Sequence[tuple[bill.Part, str]]]
     base: oci_image.Layer
     python: Interpreter
 
@@ -111,11 +128,14 @@ def build(
         LabError: a description is malformed, or a part is missing.
     """
     described = {name: description.read(source.root, name) for name in names}
-    go_programs = sorted({x for image in described.values() for x in image.programs})
-    if go_programs:
-        programs.build(where, go_programs, shown)
+    names_of_programs = sorted(
+        {name for image in described.values() for name in image.programs}
+    )
+    if names_of_programs:
+        programs.build(where, names_of_programs, shown)
+    modules = {x: go_programs.parts(where, x, shown) for x in names_of_programs}
     output.mkdir(parents=True, exist_ok=True)
-    with _workshop(where, source, described, output, shown) as workshop:
+    with _workshop(where, source, described, output, modules, shown) as workshop:
         pexes = [source.pexes[image.pex] for image in described.values()]
         with shown.step("Compile third-party distributions") as step:
             workshop.compile_wheels(pexes, step)
@@ -133,6 +153,7 @@ def _workshop(
     source: ImageSource,
     described: Mapping[str, description.Description],
     output: pathlib.Path,
+    modules: Mapping[str, Sequence[tuple[bill.Part, str]]],
     shown: progress.Progress,
 ) -> Iterator[_Workshop]:
     """Fetch packages and build the base, in a folder that is removed afterwards."""
@@ -152,7 +173,18 @@ def _workshop(
             python.compile(root)
             python.require_libraries(rootfs.binaries(root))
             layer = _layer(python, "base", root)
-        yield _Workshop(where, source, output, scratch, pins, packages, layer, python)
+        yield _Workshop(
+            where,
+            source,
+            output,
+            scratch,
+            pins,
+            packages,
+            tuple(base),
+            modules,
+            layer,
+            python,
+        )
 
 
 def _packages(
@@ -199,8 +231,29 @@ def _build(
         layout = workshop.output / name
         file = workshop.output / f"{name}.tar"
         digest = _publish(folder, layout, file, manifest, layers)
+        written = workshop.output / f"{name}{bill.SUFFIX}"
+        parts = _parts(workshop, described, roots)
+        written.write_text(bill.document(name, version, digest, source.created, parts))
     shutil.rmtree(folder)
-    return Image(name, manifest.reference, digest, layers, layout, file)
+    return Image(name, manifest.reference, digest, layers, layout, file, written)
+
+
+def _parts(
+    workshop: _Workshop,
+    described: description.Description,
+    roots: Sequence[pathlib.Path],
+) -> Iterator[bill.Part]:
+    """Yield each package, distribution and Go module of an image. roots: its layers."""
+    folders = [workshop.python.base, *roots]
+    for name in (*workshop.base_packages, *described.packages):
+        package, pin = workshop.packages[name], workshop.pins[name]
+        text = rootfs.copyright_of(folders, name)
+        yield bill.of_package(package, pin.sha256, text)
+    pex = workshop.source.pexes[described.pex]
+    for wheel in rootfs.wheels(pex):
+        yield bill.of_wheel(pex, wheel)
+    for name in described.programs:
+        yield from (part for part, _ in workshop.modules[name])
 
 
 def _publish(
@@ -236,6 +289,9 @@ def _write_layers(
         rootfs.join(distributions, workshop.wheel(name))
     files = {name: programs.path(workshop.where, name) for name in described.programs}
     rootfs.write_programs(distributions, files)
+    for name in described.programs:
+        for part, text in workshop.modules[name]:
+            rootfs.write_licence(distributions, f"go/{part.name}", text)
     source = workshop.source.root
     texts = {name: (source / name).read_bytes() for name in LICENCE_FILES}
     rootfs.write_project(project, described, pex, texts)

@@ -79,6 +79,8 @@ _DROPPED = (
 _MERGED = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 _FOLDERS = ("dev", "etc", "proc", "run", "sys", "var/tmp")
 _NSSWITCH = "hosts: files dns\n"
+_DOCUMENTATION = re.compile(r"usr/share/doc/[^/]+$")
+"""A link to the documentation of another package, which has the licence text."""
 _NOT_CODE = (".bootstrap/", ".deps/", "__pex__/", "__main__.py", "PEX-INFO")
 """Of a PEX: what starts it, and its distributions."""
 _PEX_LAYOUT = ".layout.json"
@@ -129,7 +131,9 @@ def write_packages(
         for file in package.files():
             name = file.path.rpartition("/")[2]
             is_program = file.path.startswith(("usr/bin/", "usr/sbin/"))
-            if (is_program and name in programs) or _is_kept(file.path):
+            is_documentation = bool(file.link and _DOCUMENTATION.match(file.path))
+            is_kept = is_documentation or _is_kept(file.path)
+            if is_kept or (is_program and name in programs):
                 _place(root, file)
                 programs.discard(name)
         if programs:
@@ -237,6 +241,29 @@ def write_project(
         target = root / LICENCES / "mooring" / title
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text)
+
+
+def copyright_of(roots: Sequence[pathlib.Path], package: str) -> str:
+    """Return the licence text of a Debian package. roots: of the image's layers.
+
+    Raises:
+        LabError: the image does not contain it.
+    """
+    name = package
+    for root in roots:
+        link = root / LICENCES / package
+        if link.is_symlink():
+            name = link.readlink().name
+    for root in roots:
+        file = root / LICENCES / name / "copyright"
+        if file.is_file():
+            return file.read_text(errors="replace")
+    raise errors.LabError(f"{package}: no licence text in the image")
+
+
+def write_licence(root: pathlib.Path, name: str, text: str) -> None:
+    """Write the licence text of a part that is neither a package nor of Python."""
+    _write(root, f"{LICENCES}/{name}/LICENSE", text)
 
 
 def version(pex: pathlib.Path, described: Description) -> str:

@@ -37,7 +37,6 @@ REASONS: Mapping[str, str] = {
         "tests/lab/tool/migrate_test.py installs the chart with printed values"
     ),
     "helm uninstall cloud-provider-openstack": "the same test removes it",
-    "docker ": "requires Docker; tests/lab/images starts what is loaded",
 }
 """Beginnings of commands that no test runs, and the reason; at most ten."""
 

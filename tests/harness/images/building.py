@@ -79,6 +79,7 @@ def in_surroundings(
             ],
             pathlib.Path(row["layout"]),
             pathlib.Path(row["file"]),
+            pathlib.Path(row["bill"]),
         )
         for row in rows
     ]

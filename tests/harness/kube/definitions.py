@@ -40,28 +40,42 @@ def manifest(
         LabError: no Go toolchain, or the modules cannot be fetched or are not those
             of go.sum.
     """
+    return "---\n".join(
+        (folder / file).read_text()
+        for module, folder in fetch(where, shown, _MODULE, env).items()
+        for file in FILES[module]
+    )
+
+
+def fetch(
+    where: places.Places,
+    shown: progress.Progress,
+    name: str,
+    env: Mapping[str, str] | None = None,
+) -> Mapping[str, pathlib.Path]:
+    """Return the folder of each Go module that modules/NAME pins, by its path.
+
+    Raises:
+        LabError: as `manifest`.
+    """
     env = os.environ if env is None else env
-    pins = go_modules.files(_MODULE)
+    pins = go_modules.files(name)
     go_mod = pins["go.mod"].decode()
     go = go_toolchain.ensure(where, go_modules.least_go(go_mod), env, shown)
-    room = where.cache / "go" / "sources" / _MODULE
+    room = where.cache / "go" / "sources" / name
     room.mkdir(parents=True, exist_ok=True)
     for name, content in pins.items():
         (room / name).write_bytes(content)
     lines: list[str] = []
     commands.run(
         [go, "mod", "download", "-json", *wanted(go_mod)],
-        failure="cannot fetch the definitions of others' kinds; check that GOPROXY"
-        " names a module proxy that can be reached",
+        failure=f"cannot fetch the Go modules of {name}; check that GOPROXY names a"
+        " module proxy that can be reached",
         env=go_toolchain.environment(where, env),
         cwd=room,
         on_line=lines.append,
     )
-    return "---\n".join(
-        (folder / file).read_text()
-        for module, folder in folders("\n".join(lines)).items()
-        for file in FILES[module]
-    )
+    return folders("\n".join(lines))
 
 
 def wanted(go_mod: str) -> tuple[str, ...]:

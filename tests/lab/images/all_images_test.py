@@ -1,16 +1,20 @@
 """All images: the same bytes in each build, and their sizes beside the reference."""
 
 import gzip
+import pathlib
+import socket
 import time
 from collections.abc import Sequence
 
 import pytest
 
-from lib.lab import places
+from lib.lab import errors, places
 from lib.lab.artifacts import programs
-from lib.lab.images import description, images, sizes
-from tests.harness import testing
-from tests.harness.images import building
+from lib.lab.images import description, images, publishing, sizes
+from lib.lab.run import processes
+from lib.lab.slots import leases
+from tests.harness import testing, waiting
+from tests.harness.images import bills, building, container
 from tests.harness.images.building import Surroundings
 
 FIRST = Surroundings(
@@ -55,6 +59,62 @@ def test_two_builds_have_the_same_digests(
     assert len(first) >= 5
     assert different == []
     assert len({image.digest for image in first}) == len(first)
+
+
+def test_bills_of_materials_are_valid_and_licence_texts_are_there(
+    built: Sequence[Sequence[images.Image]], tmp_path: pathlib.Path
+) -> None:
+    for image, other in zip(*built, strict=True):
+        kinds = {k: len(bills.of_kind(image, k)) for k in ("deb", "pypi", "golang")}
+        print(f"{image.name:24} {kinds}")
+        assert image.bill.read_bytes() == other.bill.read_bytes()
+        assert bills.problems(image) == []
+        unpacked = container.unpack(image, tmp_path / image.name)
+        assert bills.without_licence_text(image, unpacked) == []
+        assert kinds["deb"] > 15
+        assert kinds["pypi"] > 5
+        assert (kinds["golang"] > 50) == (image.name == "osdpl-controller")
+
+
+def test_a_third_party_accepts_the_images(
+    built: Sequence[Sequence[images.Image]], lease: leases.Lease
+) -> None:
+    """crane compares all digests; a real registry takes the layouts as they are."""
+    where = lease.where
+    programs.build(where, [publishing.GROUP, "registry"], testing.shown())
+    address = f"127.0.0.1:{where.port('chart-registry')}"
+    folder = where.state / "registry"
+    folder.mkdir(parents=True, exist_ok=True)
+    words = (f"--address={address}", f"--folder={folder}")
+    processes.start(where, "registry", (programs.path(where, "registry"), *words))
+    try:
+        waiting.until("the registry answers", lambda: answers(where))
+        for image in built[0]:
+            publishing.validate(where, image.file)
+            reference = publishing.push(where, image, f"{address}/mooring")
+            publishing.validate_remote(where, reference)
+            print(reference)
+    finally:
+        processes.stop(where, ["registry"])
+
+
+def answers(where: places.Places) -> bool:
+    """Report whether the registry listens."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", where.port("chart-registry"))) == 0
+
+
+def test_a_damaged_image_is_rejected(
+    built: Sequence[Sequence[images.Image]], tmp_path: pathlib.Path
+) -> None:
+    """The validator is no rubber stamp: one byte of a layer has changed."""
+    image = min(built[0], key=lambda image: image.size)
+    content = bytearray(image.file.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged = tmp_path / "damaged.tar"
+    damaged.write_bytes(content)
+    with pytest.raises(errors.LabError, match="damaged.tar is invalid"):
+        publishing.validate(places.default(), damaged)
 
 
 def test_all_images_share_the_base(built: Sequence[Sequence[images.Image]]) -> None:

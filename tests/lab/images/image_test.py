@@ -11,7 +11,7 @@ import pytest
 
 from lib.kernel.linux import kernel
 from lib.lab.images import images, rootfs, sizes
-from tests.harness.images import building
+from tests.harness.images import bills, building
 from tests.harness.images.container import UnpackedImage
 
 MODULES = """
@@ -129,3 +129,21 @@ def test_all_modules_are_compiled(node_container: UnpackedImage) -> None:
 
 def _bytecode(file: pathlib.Path) -> pathlib.Path:
     return file.parent / "__pycache__" / f"{file.stem}.cpython-311.pyc"
+
+
+def test_its_bill_of_materials_is_valid_and_complete(
+    node_image: images.Image, node_container: UnpackedImage
+) -> None:
+    """Each Debian package and distribution that is in the image, and no other."""
+    assert bills.problems(node_image) == []
+    root = node_container.root
+    status = root / "var/lib/dpkg/status.d"
+    packages = {row["name"] for row in bills.of_kind(node_image, "deb")}
+    assert packages == {file.name for file in status.iterdir()}
+    infos = [file.name for file in (root / rootfs.PACKAGES).glob("*.dist-info")]
+    distributions = bills.of_kind(node_image, "pypi")
+    for row in (*bills.of_kind(node_image, "deb"), *distributions):
+        licence = row["licenses"][0]["license"]["name"]
+        print(f"{row['name']:24} {row['version']:28} {licence[:70]}")
+    assert len(distributions) == len(infos) > 5
+    assert bills.without_licence_text(node_image, node_container) == []
