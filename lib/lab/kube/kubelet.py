@@ -64,8 +64,16 @@ def build(where: places.Places, shown: progress.Progress) -> None:
     programs.build(where, [GROUP], shown)
 
 
-def up(where: places.Places, shown: progress.Progress, name: str = NODE) -> None:
+def up(
+    where: places.Places,
+    shown: progress.Progress,
+    name: str = NODE,
+    address: str = "",
+) -> None:
     """Start the node, unless it runs; return when its Node is Ready.
+
+    address: of the node, which this machine gets; pods in its network then have it as
+    the address of their host. Empty: the Node has none until it is initialized.
 
     Raises:
         LabError: this machine cannot be a node, the lab's own control plane does not
@@ -84,10 +92,12 @@ def up(where: places.Places, shown: progress.Progress, name: str = NODE) -> None
         ports.require(where, port_names)
         _make_folders(where)
         node_host.prepare(where, kubelet_files.kubelet_room(where))
+        if address:
+            node_host.add_address(where, address)
         step.note("containerd")
         _start_containerd(where, tools)
         step.note("kubelet")
-        _start_kubelet(where, name)
+        _start_kubelet(where, name, address)
         processes.wait_for(where, "kubelet", lambda: _node_ready(where, name), _READY_S)
 
 
@@ -135,12 +145,21 @@ def _start_containerd(where: places.Places, tools: container_tools.Tools) -> Non
     )
     file = room / "pause.tar"
     file.write_bytes(image)
+    load_image(where, file)
+
+
+def load_image(where: places.Places, file: pathlib.Path) -> None:
+    """Import an archive into containerd, which must run.
+
+    Raises:
+        LabError: containerd rejects it.
+    """
     done = _ctr(where, "images", "import", str(file))
     if done.returncode != 0:
         raise errors.LabError(f"containerd takes no image: {done.stderr.strip()}")
 
 
-def _start_kubelet(where: places.Places, name: str) -> None:
+def _start_kubelet(where: places.Places, name: str, address: str = "") -> None:
     user = kubelet_files.certificate(name)
     subject = pki.Subject(f"system:node:{name}", "system:nodes", (name, ports.LOOPBACK))
     now = datetime.datetime.now(datetime.UTC)
@@ -158,6 +177,7 @@ def _start_kubelet(where: places.Places, name: str) -> None:
             f"--root-dir={kubelet_files.kubelet_room(where)}",
             f"--hostname-override={name}",
             "--cloud-provider=external",
+            *([f"--node-ip={address}"] if address else []),
             "--v=2",
         ),
     )

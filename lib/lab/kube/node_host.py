@@ -53,6 +53,30 @@ def bridge(where: places.Places) -> str:
     return f"moor{where.port_base}"
 
 
+def host_link(where: places.Places) -> str:
+    """Return the name of the interface with the address of the node itself."""
+    return f"{bridge(where)}h"
+
+
+def add_address(where: places.Places, address: str) -> None:
+    """Add the address of the node to this machine, for as long as the node is up.
+
+    Raises:
+        LabError: it cannot be added.
+    """
+    link = host_link(where)
+    for words in (
+        ("link", "add", link, "type", "bridge"),
+        ("address", "replace", f"{address}/32", "dev", link),
+        ("link", "set", link, "up"),
+    ):
+        done = subprocess.run(
+            ("ip", *words), capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0 and "exists" not in done.stderr:
+            raise errors.LabError(f"cannot add {address}: {done.stderr.strip()}")
+
+
 def hierarchies(mountinfo: str) -> tuple[pathlib.Path, ...]:
     """Return every cgroup hierarchy that is mounted, of either version.
 
@@ -136,6 +160,7 @@ def prepare(where: places.Places, shared: pathlib.Path) -> None:
                 for hierarchy in hierarchies(_mountinfo())
             ],
             "bridge": bridge(where),
+            "links": [host_link(where)],
         }
         _saved(where).write_text(json.dumps(before))
     for hierarchy in hierarchies(_mountinfo()):

@@ -191,9 +191,10 @@ def put_back(saved: pathlib.Path) -> None:
     before = json.loads(saved.read_text())
     for name in before.get("cgroups", ()):
         _remove_cgroup(pathlib.Path(name))
-    command = ["ip", "link", "delete", before.get("bridge", "")]
-    with contextlib.suppress(OSError):
-        subprocess.run(command, capture_output=True, check=False)
+    for link in (before.get("bridge", ""), *before.get("links", ())):
+        with contextlib.suppress(OSError):
+            command = ["ip", "link", "delete", link]
+            subprocess.run(command, capture_output=True, check=False)
     for name, value in before["settings"].items():
         (pathlib.Path("/proc/sys") / name).write_text(value)
     for name in before["absent"]:
