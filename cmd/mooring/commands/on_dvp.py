@@ -31,6 +31,11 @@ class OnDvp:
         """
         return cls(config.read(path, env, field=title or "--cloud-config"))
 
+    @property
+    def cluster_id(self) -> str:
+        """The cluster UUID of the environment."""
+        return self.settings.cluster_uuid
+
     def instances(self) -> protocol.Instances:
         """Return the instances of the cluster."""
         return instances_cloud.ParentInstances(self._connect())

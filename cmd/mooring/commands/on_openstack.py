@@ -20,6 +20,7 @@ class OnOpenStack:
 
     config: settings.Config
     source: CloudSource[settings.Config]
+    cluster_id: str = ""
 
     @classmethod
     def read(cls, path: str, env: Mapping[str, str], title: str = "") -> "OnOpenStack":

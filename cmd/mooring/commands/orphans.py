@@ -136,11 +136,13 @@ def orphans(  # noqa: PLR0913 - one argument for each option
         from lib.orphans import observe
 
         reach.quiet(verbose=False)
-        opened = target.configured().owner()
+        configured = target.configured()
+        opened = configured.owner()
         age = max(min_age, older_than)
         settings = _settings(kinds, cluster_name, volume_cluster_id, age)
         api = _api(target, is_gone=is_gone)
-        settings = _identified(api, settings, cluster_id, is_gone=is_gone)
+        own_id = configured.cluster_id
+        settings = _identified(api, settings, cluster_id, own_id, is_gone=is_gone)
         recorded = observe.records(api, settings)
         lists = observe.cloud_lists(opened, settings, recorded)
         survey = _survey(api, settings, lists, cluster_id, volume_cluster_id)
@@ -206,9 +208,17 @@ def _api(target: reach.Target, *, is_gone: bool) -> "client.Api":
 
 
 def _identified(
-    api: "client.Api", settings: "model.Settings", cluster_id: str, *, is_gone: bool
+    api: "client.Api",
+    settings: "model.Settings",
+    cluster_id: str,
+    own_id: str,
+    *,
+    is_gone: bool,
 ) -> "model.Settings":
-    """Return the settings with the ID of the cluster, asked of itself if need be."""
+    """Return the settings with the ID of the cluster, asked of itself if need be.
+
+    own_id: as configured; empty: the UID of namespace kube-system.
+    """
     from lib.ccm import cluster_id as cluster_ids
     from lib.cloud.load_balancers import Cluster
     from lib.orphans import cluster_identity
@@ -220,7 +230,7 @@ def _identified(
             )
         own = cluster_id
     else:
-        own = cluster_ids.read(api, "", settings.cluster.name).id
+        own = cluster_ids.read(api, own_id, settings.cluster.name).id
     is_uuid = cluster_identity.is_uuid(own)
     return dataclasses.replace(
         settings,

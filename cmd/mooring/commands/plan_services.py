@@ -68,9 +68,11 @@ def services(  # noqa: PLR0913 - one argument for each option
         from lib.ccm import previews
 
         reach.quiet()
-        balancers, explain = target.configured().plans()
+        configured = target.configured()
+        balancers, explain = configured.plans()
+        own_id = cluster_id or configured.cluster_id
         request = previews.ServicesRequest(
-            cluster_id, cluster_name, namespace, names, is_deep
+            own_id, cluster_name, namespace, names, is_deep
         )
         preview = previews.services(target.api(), balancers, explain, request)
         shown_names = [outputs.name("service", row.service) for row in preview.rows]

@@ -23,6 +23,11 @@ class Configured(Protocol):
     Methods raise ConfigError when the configuration cannot be used.
     """
 
+    @property
+    def cluster_id(self) -> str:
+        """The ID in the ownership tags of the cluster; empty: not configured."""
+        ...
+
     def instances(self) -> "protocol.Instances":
         """Return the instances of the cloud."""
         ...

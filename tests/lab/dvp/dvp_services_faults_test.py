@@ -14,6 +14,7 @@ import pytest
 
 from lib.cloud.dvp.load_balancers import lb_names
 from lib.kube import client, resources
+from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.dvp import project as projects
@@ -28,7 +29,7 @@ from tests.harness.services.services import Services
 
 HOSTS = ("steady-1", "steady-2")
 SERVICES = resources.SERVICES
-FAULT_S = 20.0
+FAULT_S = 10.0
 LONG_S = 120.0
 Json = dict[str, Any]
 
@@ -176,7 +177,14 @@ def slug(fault: str) -> str:
 
 def wait_served(stage: FaultStage, name: str) -> float:
     """Wait longer than the longest backoff of the queue."""
-    return waiting.until(name, lambda: stage.is_served(name), timeout_s=400)
+
+    def is_served() -> bool:
+        try:
+            return stage.is_served(name)
+        except kube_errors.Unavailable:
+            return False  # the parent has just been started
+
+    return waiting.until(name, is_served, timeout_s=400)
 
 
 def is_changed(stage: FaultStage, service: str, fault: str) -> bool:

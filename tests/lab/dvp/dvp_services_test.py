@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import click.testing
 import pytest
 
 from lib.cloud.dvp.load_balancers import lb_names
@@ -17,7 +18,8 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.dvp.kinds import CHECKED_SERVICES, MACHINES
 from lib.lab.dvp.project import Project
-from lib.lab.kube import kube_objects
+from lib.lab.kube import control_plane, kube_objects
+from mooring.commands import main
 from tests.harness import waiting
 from tests.harness.dvp import dvp_manager, dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
@@ -177,8 +179,9 @@ def manager(scene: Scene, where: places.Places, project: Project) -> Iterator[No
 
 
 def without_labels(document: Json) -> Json:
-    """Return an object without what adoption, and the API server, change."""
+    """Return an object without what adoption, and the parent itself, change."""
     copied: Json = json.loads(json.dumps(document))
+    copied.pop("status", None)
     for key in ("resourceVersion", "managedFields", "generation"):
         copied["metadata"].pop(key, None)
     labels = copied["metadata"].get("labels", {})
@@ -338,7 +341,7 @@ def check_refusals(scene: Scene) -> None:
         {"labels": {dvp_parent.CLUSTER_LABEL: dvp_parent.OTHER_CLUSTER}},
         spec={"type": "ClusterIP", "ports": [{"port": 80}]},
     )
-    theirs = scene.objects.get(SERVICES, taken)
+    other_service = scene.objects.get(SERVICES, taken)
     scene.services.change("taken", type="LoadBalancer")
     expected = {
         "class": f'annotation {lb_names.CLASS_ANNOTATION}: invalid value "A B"',
@@ -347,12 +350,12 @@ def check_refusals(scene: Scene) -> None:
     }
     for service, words in expected.items():
         wait_for_event(scene, service, words)
-    assert scene.objects.get(SERVICES, taken) == theirs
+    assert scene.objects.get(SERVICES, taken) == other_service
     for service in expected:
         assert scene.ingress(service) == []
         scene.child.delete(SERVICES, service)
     scene.until("they are deleted", lambda: "taken" not in scene.services.all())
-    assert scene.objects.get(SERVICES, taken) == theirs
+    assert scene.objects.get(SERVICES, taken) == other_service
 
 
 def wait_for_event(scene: Scene, service: str, words: str) -> None:
@@ -405,6 +408,54 @@ def check_deleted(scene: Scene, name: str) -> None:
         *(("", "services", verb) for verb in (*reads, *writes)),
         *((second.group, second.plural, verb) for verb in (*reads, *writes)),
     }
+
+
+@pytest.mark.usefixtures("manager")
+def test_the_tool_plans_services_and_deletes_orphans(
+    scene: Scene, where: places.Places
+) -> None:
+    """An object of this cluster without a Service is listed, and deleted on request."""
+    planned = run_tool(scene, where, "plan", "services")
+    print(planned.output)
+    assert planned.exit_code == 0, planned.output
+    assert "No changes: 3 Services checked" in planned.output
+    uid = "5e7f0000-0000-4000-8000-000000000001"
+    name = lb_names.object_name(uid)
+    owned = {dvp_parent.CLUSTER_LABEL: dvp_parent.CLUSTER, "mooring.io/owner-uid": uid}
+    key = lb_names.label_key(name)
+    scene.objects.make(
+        SERVICES,
+        name,
+        {"labels": owned},
+        spec={
+            "type": "LoadBalancer",
+            "selector": {key: "loadbalancer"},
+            "ports": [{"port": 80, "targetPort": 30080}],
+        },
+    )
+    label = {"labels": {key: "loadbalancer"}}
+    scene.objects.patch(MACHINES, HOSTS[0], metadata=label)
+    words = ("orphans", "--kind=load-balancer", "--min-age=0s")
+    listed = run_tool(scene, where, *words)
+    print(listed.output)
+    assert listed.exit_code == 3, listed.output
+    assert name in listed.output
+    assert "atheirs" not in listed.output
+    deleted = run_tool(scene, where, *words, "--delete", "--yes")
+    assert deleted.exit_code == 0, deleted.output
+    assert scene.objects.get(SERVICES, name) is None
+    assert scene.labelled(name) == []
+    assert scene.labelled(scene.name("old")) == list(HOSTS)
+
+
+def run_tool(scene: Scene, where: places.Places, *words: str) -> click.testing.Result:
+    reach = (
+        "--cloud=dvp",
+        f"--cloud-config={scene.project.kubeconfig}",
+        f"--kubeconfig={control_plane.admin_kubeconfig(where)}",
+    )
+    env = {**dvp_manager.environment(scene.project), "NO_COLOR": "1", "COLUMNS": "400"}
+    return click.testing.CliRunner().invoke(main.commands, [*words, *reach], env=env)
 
 
 def test_the_reference_can_go_on_with_what_is_left(scene: Scene) -> None:
