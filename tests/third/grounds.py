@@ -52,7 +52,9 @@ class MeadowGrounds:
     programs = (cloud.NAME,)
     has_routes = False
     volumes = None
+    claims = None
     discovery = None
+    load_balancer_annotation = ""
     has_load_balancers = False
     variables = ("MEADOW_PORT",)
 
@@ -144,6 +146,13 @@ class MeadowGrounds:
             f"--secure-port={where.port(ccm.PORT)}",
             *ccm.QUICK,
         )
+
+    def manager_environment(
+        self, where: places.Places, existing: grounds.Existing
+    ) -> Mapping[str, str]:
+        """See the protocol."""
+        del where, existing
+        return {}
 
     def _answers(self, where: places.Places) -> bool:
         return not ports.free(where.port(_PORT))

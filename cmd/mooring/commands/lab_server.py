@@ -5,10 +5,14 @@ import os
 import pathlib
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 import click
 
 from mooring.commands import edge, paths, providers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @click.group()
@@ -20,19 +24,25 @@ def _do(verb: str, name: str) -> None:
     where = edge.where()
     with edge.plainly():
         from lib.lab import errors
+        from lib.lab.grounds import servers
         from mooring.commands import lab_show
 
         cloud = lab_show.current(where).cloud()
-        servers = [server for server in cloud.items() if server.name == name]
-        if not servers:
+        matching = [server for server in cloud.items() if server.name == name]
+        if not matching:
             raise errors.LabError(f"server {name}: not found")
-        methods = {
+        methods: dict[str, Callable[[str], str | None]] = {
             "start": cloud.start,
             "stop": cloud.stop,
             "delete": cloud.delete,
-            "expose": cloud.add_floating_ip,
         }
-        for named in servers:
+        if isinstance(cloud, servers.Exposing):
+            methods["expose"] = cloud.add_floating_ip
+        if isinstance(cloud, servers.Migrating):
+            methods["migrate"] = cloud.migrate
+        if verb not in methods:
+            raise errors.LabError(f"the servers of this cloud cannot {verb}")
+        for named in matching:
             answer = methods[verb](named.id)
             click.echo(f"{verb} {name} ({named.id}) {answer or ''}".rstrip())
 
@@ -63,6 +73,13 @@ def delete(name: str) -> None:
 def expose(name: str) -> None:
     """Assign a floating IP to a server: its Node gets an ExternalIP."""
     _do("expose", name)
+
+
+@server.command()
+@click.argument("name")
+def migrate(name: str) -> None:
+    """Move a running server to another host, in a cloud that can."""
+    _do("migrate", name)
 
 
 @server.command()

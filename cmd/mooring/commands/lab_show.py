@@ -170,7 +170,11 @@ def demo(where: places.Places) -> bool:
 def _scenes(lab: parts.Lab, console: rich.console.Console) -> bool:
     stage = TerminalStage(console)
     programme = scenario.scenes(
-        lab.cloud(), lab.record.names, lab.record.kind, has_routes=lab.has_routes
+        lab.cloud(),
+        lab.record.names,
+        lab.record.kind,
+        has_routes=lab.has_routes,
+        manager=lab.grounds.manager,
     )
     try:
         return scenario.play(programme, whole.look(lab), stage, scenario.Clock())

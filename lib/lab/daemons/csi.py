@@ -23,6 +23,8 @@ GROUP = "csi"
 """Of the sidecars, which must be built."""
 SANITY_GROUP = "csi-sanity"
 """Of the test suite, which tests alone build."""
+CLUSTER = "storage-node"
+"""The ownership metadata of the volumes of a lab."""
 CLASS = "mooring-lab"
 """The default StorageClass of a lab without a real node."""
 _START_S = 60.0
@@ -81,13 +83,16 @@ allowedTopologies:
 """
 
 
-def allow(where: places.Places) -> pathlib.Path:
+def allow(where: places.Places, driver: str = csi_node.DRIVER) -> pathlib.Path:
     """Create the CSIDriver and the ServiceAccount; give the latter's kubeconfig.
+
+    driver: name of the CSIDriver.
 
     Raises:
         LabError: the control plane does not answer.
     """
-    control_plane.apply_manifests(where, manifest())
+    text = manifest().replace(csi_node.DRIVER, driver)
+    control_plane.apply_manifests(where, text)
     kubeconfig = control_plane.admin_kubeconfig(where)
     target = where.state / "csi-controller.kubeconfig"
     api = cluster.connect(kubeconfig)
@@ -114,13 +119,16 @@ def start_driver(
     Raises:
         LabError: it ended, or did not listen in time.
     """
-    words = (
+    start(where, pex, (*on_openstack(cloud_conf, cluster), *extra))
+
+
+def on_openstack(cloud_conf: pathlib.Path, cluster: str) -> tuple[str, ...]:
+    """Return the flags of csi-controller on OpenStack. cluster: see `start_driver`."""
+    return (
         "--cloud=openstack",
         f"--cloud-config={cloud_conf}",
         f"--cluster={cluster}",
-        *extra,
     )
-    start(where, pex, words)
 
 
 def start(

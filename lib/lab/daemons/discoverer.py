@@ -181,8 +181,9 @@ def _start(
     )
     api = cluster.connect(admin)
     cluster.service_account_kubeconfig(api, admin, ACCOUNT, kubeconfig)
+    is_named = any(word.startswith("--cloud=") for word in extra)
     words = (
-        "--cloud=openstack",
+        *(() if is_named else ("--cloud=openstack",)),
         f"--listen-address=127.0.0.1:{daemon.port}",
         f"--secure-port={daemon.secure_port}",
         "--bind-address=127.0.0.1",

@@ -60,8 +60,40 @@ class NodeVolumes(Protocol):
         ...
 
 
+class Claims(Protocol):
+    """What csi-controller needs to bind claims in the lab's own cloud."""
+
+    @property
+    def driver(self) -> str:
+        """The name of the CSI driver."""
+        ...
+
+    @property
+    def default_class(self) -> str:
+        """The default StorageClass of the lab: YAML."""
+        ...
+
+    def arguments(self, where: places.Places) -> tuple[str, ...]:
+        """Write the configuration of csi-controller; return its flags for the cloud."""
+        ...
+
+    def environment(self, where: places.Places) -> Mapping[str, str]:
+        """Return the variables of csi-controller."""
+        ...
+
+
 class Discovery(Protocol):
     """What cloud-data-discoverer needs to read the lab's own cloud."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The flags that name the cloud."""
+        ...
+
+    @property
+    def offers(self) -> str:
+        """The key of the discovery data with a list that the demo shows."""
+        ...
 
     def environment(self, where: places.Places) -> Mapping[str, str]:
         """Return the variables with the address and the credentials of the cloud."""
@@ -104,8 +136,18 @@ class Grounds(Protocol):
         ...
 
     @property
+    def claims(self) -> Claims | None:
+        """Claims of a lab without a real node; None: they are not bound."""
+        ...
+
+    @property
     def discovery(self) -> Discovery | None:
         """What the lab's own cloud offers; None: no discoverer supports it."""
+        ...
+
+    @property
+    def load_balancer_annotation(self) -> str:
+        """The annotation of a Service with the ID of its load balancer; or empty."""
         ...
 
     @property
@@ -187,4 +229,10 @@ class Grounds(Protocol):
         kubeconfig: of the manager's ServiceAccount. pod_cidr: of the Pods that the
         manager routes to; empty: to none.
         """
+        ...
+
+    def manager_environment(
+        self, where: places.Places, existing: Existing
+    ) -> Mapping[str, str]:
+        """Return the variables of the manager."""
         ...

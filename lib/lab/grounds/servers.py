@@ -1,7 +1,7 @@
 """What the lab asks of a cloud: a few servers, and hands to stop and delete them."""
 
 import dataclasses
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 ACTIVE = "ACTIVE"
 SHUTOFF = "SHUTOFF"
@@ -58,10 +58,28 @@ class Cloud(Protocol):
         """Delete a server; fine when it is gone already."""
         ...
 
+
+@runtime_checkable
+class Exposing(Protocol):
+    """A cloud whose servers can have floating IPs."""
+
     def add_floating_ip(self, server_id: str) -> str:
         """Assign a new floating IP to the server; return its address."""
         ...
 
     def remove_floating_ips(self, server_id: str) -> None:
         """Delete every floating IP of the server."""
+        ...
+
+
+@runtime_checkable
+class Migrating(Protocol):
+    """A cloud whose user can have a server migrate while it runs."""
+
+    def migrate(self, server_id: str) -> None:
+        """Move a running server to another host."""
+        ...
+
+    def host(self, server_id: str) -> str:
+        """Return the host on which a server runs now."""
         ...

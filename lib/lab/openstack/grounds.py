@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Iterator, Mapping
 
 from lib.lab import places
-from lib.lab.daemons import ccm
+from lib.lab.daemons import ccm, csi, csi_node
 from lib.lab.grounds import grounds, servers
 from lib.lab.kube import pki
 from lib.lab.openstack import accounts, cloud, database, lab, layout, named, tenant
@@ -33,8 +33,27 @@ class CinderVolumes:
         return target
 
 
+class CinderClaims:
+    """Claims on the lab's own Cinder, for `grounds.Claims`."""
+
+    driver = csi_node.DRIVER
+    default_class = csi.default_class(CinderVolumes.zone)
+
+    def arguments(self, where: places.Places) -> tuple[str, ...]:
+        """See the protocol."""
+        return csi.on_openstack(CinderVolumes().cloud_conf(where), csi.CLUSTER)
+
+    def environment(self, where: places.Places) -> Mapping[str, str]:
+        """Return nothing: the file has it all."""
+        del where
+        return {}
+
+
 class OpenStackDiscovery:
     """The lab's own OpenStack, for `grounds.Discovery`."""
+
+    arguments = ("--cloud=openstack",)
+    offers = "flavors"
 
     def environment(self, where: places.Places) -> Mapping[str, str]:
         """See the protocol.
@@ -73,7 +92,10 @@ class OpenStackGrounds:
     programs = (layout.DATABASE, *layout.SERVICES)
     has_routes = True
     volumes = CinderVolumes()
+    claims = CinderClaims()
     discovery = OpenStackDiscovery()
+    # Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
+    load_balancer_annotation = "loadbalancer.openstack.org/load-balancer-id"
     has_load_balancers = True
     variables = (_CLOUD_VARIABLE, named.FILE_VARIABLE)
 
@@ -158,6 +180,13 @@ class OpenStackGrounds:
         conf = _cloud_conf(where, existing, has_routes=bool(pod_cidr))
         routed = (f"--cluster-cidr={pod_cidr}",) if pod_cidr else ()
         return ccm.arguments(where, kubeconfig, conf, (*ccm.QUICK, *routed))
+
+    def manager_environment(
+        self, where: places.Places, existing: grounds.Existing
+    ) -> Mapping[str, str]:
+        """Return nothing: the configuration has it all."""
+        del where, existing
+        return {}
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from lib.lab.kube import control_plane, kubelet, kubelet_files, node_host
 from lib.lab.run import processes, progress
 from lib.lab.storage import attached_disks, loop_disks, metadata_service
 
-CLUSTER = "storage-node"
+CLUSTER = csi.CLUSTER
 PROGRAMS = (csi_node.NAME, *csi.SIDECARS, csi.NAME, control_plane.SCHEDULER)
 """What runs besides kubelet and containerd."""
 

@@ -14,11 +14,6 @@ from lib.lab.whole import parts
 
 SERVICE = CLAIM = "mooring-demo"
 NAMESPACE = "default"
-_LOAD_BALANCER_ID = "loadbalancer.openstack.org/load-balancer-id"
-"""Annotation of a Service.
-
-Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
-"""
 _SHOWN = 4
 
 
@@ -36,7 +31,8 @@ class ComponentLife:
         step, lab = observed_steps.ObservedStep, self._lab
         steps = []
         if lab.has_discovery:
-            steps.append(step("flavors discovered", _wait, self._flavors))
+            title = f"{self._offers} discovered"
+            steps.append(step(title, _wait, self._offered))
         if lab.has_balancers:
             steps += [
                 step("Service created: address", self._expose, self._address),
@@ -55,14 +51,20 @@ class ComponentLife:
         self._hide()
         self._release()
 
-    def _flavors(self) -> str:
+    @property
+    def _offers(self) -> str:
+        discovery = self._lab.grounds.discovery
+        return discovery.offers if discovery is not None else ""
+
+    def _offered(self) -> str:
         name, key = discoverer.DATA
         secret = self._system.get(resources.SECRETS, name) or {}
         try:
             document = json.loads(base64.b64decode(secret["data"][key]))
         except (TypeError, KeyError, ValueError, binascii.Error):
             return ""  # not published yet, or not by this version
-        return _listed(document.get("flavors", []))
+        rows = document.get(self._offers, [])
+        return _listed([row if isinstance(row, str) else row["name"] for row in rows])
 
     def _expose(self) -> None:
         spec = {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]}
@@ -75,10 +77,11 @@ class ComponentLife:
         status = service.get("status", {}).get("loadBalancer", {})
         addresses = [row["ip"] for row in status.get("ingress", []) if row.get("ip")]
         annotations = service.get("metadata", {}).get("annotations", {})
-        balancer_id = annotations.get(_LOAD_BALANCER_ID)
-        if not addresses or not balancer_id:
+        key = self._lab.grounds.load_balancer_annotation
+        if not addresses or (key and not annotations.get(key)):
             return ""
-        return f"{addresses[0]}, load balancer {balancer_id}"
+        which = f", load balancer {annotations[key]}" if key else ""
+        return f"{addresses[0]}{which}"
 
     def _hide(self) -> None:
         self._objects.delete(resources.SERVICES, SERVICE)

@@ -130,10 +130,12 @@ def scenes(
     kind: servers.Kind,
     *,
     has_routes: bool = False,
+    manager: str = "openstack-ccm",
 ) -> tuple[Scene, ...]:
     """Return the programme. names: three servers; each scene leaves the lab whole.
 
-    has_routes: whether the cloud routes to the Pods of Nodes.
+    has_routes: whether the cloud routes to the Pods of Nodes. manager: the component
+    that follows the servers.
     """
     first, second, third = names[:3]
     well = Scene(
@@ -145,9 +147,10 @@ def scenes(
     return (
         well,
         *([_routed(names)] if has_routes else []),
-        *_stopped_and_started(cloud, second),
+        *_stopped_and_started(cloud, second, manager),
         *_exposed_and_hidden(cloud, first),
-        *_deleted_and_made(cloud, third, kind),
+        *_migrated(cloud, first),
+        *_deleted_and_made(cloud, third, kind, manager),
         *([_routed([third])] if has_routes else []),
     )
 
@@ -175,19 +178,21 @@ def _on(
     return act
 
 
-def _stopped_and_started(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
+def _stopped_and_started(
+    cloud: servers.Cloud, name: str, manager: str
+) -> tuple[Scene, ...]:
     return (
         Scene(
             f"Stop the server {name}",
             "its kubelet falls silent; some 8 s later Kubernetes calls the Node"
-            " not ready; openstack-ccm finds the server SHUTOFF and adds the taint"
+            f" not ready; {manager} finds the server SHUTOFF and adds the taint"
             f" {table.SHUTDOWN}.",
             _on(cloud, name, cloud.stop),
             has_taint(name, table.SHUTDOWN),
         ),
         Scene(
             f"Start the server {name} again",
-            "its kubelet reports, the Node is Ready, and openstack-ccm takes the"
+            f"its kubelet reports, the Node is Ready, and {manager} takes the"
             " taint away.",
             _on(cloud, name, cloud.start),
             initialised([name]),
@@ -196,6 +201,9 @@ def _stopped_and_started(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
 
 
 def _exposed_and_hidden(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
+    """Return the scenes of a floating IP; none where there are no such IPs."""
+    if not isinstance(cloud, servers.Exposing):
+        return ()
     return (
         Scene(
             f"Give {name} a floating IP",
@@ -212,20 +220,52 @@ def _exposed_and_hidden(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
     )
 
 
+def _migrated(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
+    """Return the scene of a live migration; none where a user cannot ask for it."""
+    if not isinstance(cloud, servers.Migrating):
+        return ()
+    migrating = cloud
+    before: dict[str, str] = {}
+    rows: list[table.NodeRow | None] = []
+
+    def act() -> None:
+        for server in cloud.items():
+            if server.name == name:
+                before[server.id] = migrating.host(server.id)
+                migrating.migrate(server.id)
+
+    def is_met(view: View) -> bool:
+        rows.append(view.node(name))
+        moved = [migrating.host(id_) not in ("", host) for id_, host in before.items()]
+        labels = {row.zone for row in rows if row is not None}
+        return bool(moved) and all(moved) and len(labels) == 1 and is_well(view)
+
+    is_well = initialised([name])
+    return (
+        Scene(
+            f"Migrate the server {name}",
+            "it runs on another host; its Node is Ready all the time, and neither"
+            " zone nor addresses change.",
+            act,
+            is_met,
+        ),
+    )
+
+
 def _deleted_and_made(
-    cloud: servers.Cloud, name: str, kind: servers.Kind
+    cloud: servers.Cloud, name: str, kind: servers.Kind, manager: str
 ) -> tuple[Scene, ...]:
     return (
         Scene(
             f"Delete the server {name}",
-            "its kubelet falls silent, the Node becomes not ready, and openstack-ccm"
+            f"its kubelet falls silent, the Node becomes not ready, and {manager}"
             " deletes it, for there is no such server any more.",
             _on(cloud, name, cloud.delete),
             gone(name),
         ),
         Scene(
             f"Make a server {name} again",
-            "its kubelet registers a new Node, which openstack-ccm initialises"
+            f"its kubelet registers a new Node, which {manager} initialises"
             " with the new server's provider ID.",
             lambda: cloud.boot(name, kind),
             initialised([name]),

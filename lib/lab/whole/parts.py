@@ -47,7 +47,7 @@ class Lab:
     def supported(self) -> tuple[str, ...]:
         """The names of our daemons that can run in this lab, the manager first."""
         more = {
-            csi.NAME: self.is_own and self.grounds.volumes is not None,
+            csi.NAME: self.is_own and self.grounds.claims is not None,
             discoverer.NAME: self.is_own and self.grounds.discovery is not None,
         }
         return (self.grounds.manager, *(name for name, can in more.items() if can))
@@ -226,14 +226,14 @@ def start_csi_controller(lab: Lab) -> None:
     Raises:
         LabError: it did not start, or the cloud has no volumes.
     """
-    where, volumes = lab.where, lab.grounds.volumes
-    if volumes is None:
+    where, claims = lab.where, lab.grounds.claims
+    if claims is None:
         raise errors.LabError(f"{lab.grounds.title} has no volumes")
-    pex, conf = pexes.path(where, csi.NAME), volumes.cloud_conf(where)
+    pex, words = pexes.path(where, csi.NAME), claims.arguments(where)
     ccm.replace_outdated(where, csi.NAME, pex)
-    kubeconfig = csi.allow(where)
-    control_plane.apply_manifests(where, csi.default_class(volumes.zone))
-    csi.start_driver(where, pex, conf, storage_node.CLUSTER)
+    kubeconfig = csi.allow(where, claims.driver)
+    control_plane.apply_manifests(where, claims.default_class)
+    csi.start(where, pex, words, claims.environment(where))
     csi.start_sidecars(where, kubeconfig)
 
 
@@ -250,7 +250,8 @@ def start_discoverer(lab: Lab) -> None:
     ccm.replace_outdated(where, discoverer.NAME, pex)
     discoverer.install(where, discovery.installed())
     period = f"--discovery-period={_DISCOVERY_S}s"
-    discoverer.start(where, pex, discovery.environment(where), [period])
+    words = (*discovery.arguments, period)
+    discoverer.start(where, pex, discovery.environment(where), words)
 
 
 def start_storage_node(lab: Lab, server_id: str) -> None:

@@ -18,7 +18,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm, csi, csi_node, discoverer
-from lib.lab.grounds import grounds
+from lib.lab.grounds import grounds, servers
 from lib.lab.kube import cluster, control_plane, kube_arguments, kubelet
 from lib.lab.run import checkpoint, durations, processes, progress, steps
 from lib.lab.status import table
@@ -52,6 +52,7 @@ def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> part
     record.write(where, merged)
     processes.stop(where, _unwanted(lab))
     kind = _kind(lab, before)
+    cloud_runs = any(program.runs for program in lab.grounds.status(where))
     plan = _Start(lab, sources, shown).plan()
     try:
         _run(where, plan, before.halt, shown, kind)
@@ -59,6 +60,8 @@ def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> part
         if merged.node and kubelet.PROGRAMS[-1] not in before.programs:
             node_keeper.down(where)
         before.halt()
+        if not cloud_runs:
+            lab.grounds.down(where)
         raise
     return lab
 
@@ -252,7 +255,9 @@ class _Start:
         with self.shown.step(f"Start {name}"):
             words = self.lab.manager_arguments()
             pex = pexes.path(self.where, name)
-            ccm.start(self.where, pex, words, component=name)
+            existing = self.lab.record.existing
+            env = self.lab.grounds.manager_environment(self.where, existing)
+            ccm.start(self.where, pex, words, env, name)
 
     def csi_controller(self) -> None:
         """Start csi-controller with its sidecars."""
@@ -395,7 +400,8 @@ def _leave(where: places.Places, ground: grounds.Grounds, *, wipe: bool) -> None
     if kept.existing_cloud and kept.booted:
         cloud = lab.cloud()
         for server_id in kept.booted:
-            cloud.remove_floating_ips(server_id)
+            if isinstance(cloud, servers.Exposing):
+                cloud.remove_floating_ips(server_id)
             cloud.delete(server_id)
     if not kept.kubeconfig:
         return
