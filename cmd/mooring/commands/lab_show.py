@@ -88,7 +88,7 @@ def look_around(lab: parts.Lab) -> None:
         "Look around:",
         f'  eval "$({tool} lab env)"',
         f"  {tool} lab kubectl -- get nodes -o wide",
-        f"  {tool} lab {lab.grounds.name} -- server list",
+        *(f"  {tool} {words}" for words in _client(lab)),
         f"  {tool} lab logs -f {lab.grounds.manager}",
         f"  {tool} lab status",
         "Try:",
@@ -97,6 +97,12 @@ def look_around(lab: parts.Lab) -> None:
         f"  {tool} lab down",
     ]
     click.echo("\n".join(lines))
+
+
+def _client(lab: parts.Lab) -> Sequence[str]:
+    """Return an example of the client of the lab's cloud, if it has one."""
+    has_client = providers.of(lab.grounds.name).client is not None
+    return [f"lab {lab.grounds.name} -- server list"] if has_client else []
 
 
 def current(where: places.Places) -> parts.Lab:

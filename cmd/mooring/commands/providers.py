@@ -166,7 +166,9 @@ def _is_dvp_configured(env: Mapping[str, str]) -> bool:
 
 
 def _dvp_grounds() -> "lab_grounds.Grounds":
-    raise click.UsageError("--cloud: the lab has no cloud of DVP")
+    from lib.lab.dvp import grounds
+
+    return grounds.DvpGrounds()
 
 
 PROVIDERS = {

@@ -17,6 +17,40 @@ MANAGER = "dvp-ccm"
 DRIVER = "csi.dvp.deckhouse.io"
 CLUSTER = "6d6f6f72-696e-4720-8c61-620000000002"
 """UUID of the lab's cluster."""
+_MORE_RIGHTS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: d8-cloud-provider-dvp}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: dvp-ccm-endpoints}
+rules:
+  - apiGroups: [discovery.k8s.io]
+    resources: [endpointslices]
+    verbs: [get, list, watch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: dvp-ccm-endpoints}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: dvp-ccm-endpoints
+subjects: [{kind: ServiceAccount, name: dvp-ccm, namespace: kube-system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: dvp-ccm, namespace: d8-cloud-provider-dvp}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: dvp-ccm, namespace: d8-cloud-provider-dvp}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: dvp-ccm}
+subjects: [{kind: ServiceAccount, name: dvp-ccm, namespace: kube-system}]
+"""
+"""Of a Service with externalTrafficPolicy Local, and of the disabling ConfigMap."""
 _PROGRAMS = (*control_plane.PROGRAMS, parent.SIMULATOR)
 _PORTS = ("etcd", "apiserver", "kube-controller-manager")
 _VARIABLE = "PARENT_KUBECONFIG"
@@ -104,8 +138,8 @@ class DvpGrounds:
 
     @property
     def manifest(self) -> str:
-        """The rights of a cloud controller manager, for this one's account."""
-        return ccm.manifest().replace(ccm.NAME, MANAGER)
+        """The rights of a cloud controller manager, and those of this one besides."""
+        return f"{ccm.manifest().replace(ccm.NAME, MANAGER)}---{_MORE_RIGHTS}"
 
     @property
     def faults(self) -> Mapping[str, grounds.Fault]:

@@ -61,7 +61,7 @@ def up(parent: places.Places, shown: progress.Progress) -> None:
         LabError: a program is not built, a port is taken, or one did not start.
         KubeError: the API server refused.
     """
-    control_plane.up(parent, shown)
+    control_plane.up(parent, shown, title="Start the parent's control plane")
     with shown.step("Prepare the parent cluster"):
         opened = api(parent)
         cluster.create_documents(opened, parent_kinds.definitions(), _KINDS)
@@ -91,7 +91,7 @@ def _wait_for(parent: places.Places, served: Sequence[Resource]) -> None:
 def _nodes() -> Sequence[kinds.Json]:
     now = datetime.datetime.now(datetime.UTC)
     documents: list[kinds.Json] = []
-    for name, zone in zip(parent_simulation.NODES, "abc", strict=True):
+    for name, zone in zip(parent_simulation.NODES, "abcabc", strict=True):
         document = simulated_kubelet.manifest(name, now)
         labels = {
             "kubernetes.io/hostname": name,

@@ -53,17 +53,18 @@ def up(
     *,
     api_arguments: Sequence[str] = (),
     manager_arguments: Sequence[str] = (),
+    title: str = "Start the Kubernetes control plane",
 ) -> None:
     """Start what does not run; return when the default ServiceAccount exists.
 
     api_arguments, manager_arguments: more arguments for kube-apiserver and for
-    kube-controller-manager, if they are not running yet.
+    kube-controller-manager, if they are not running yet. title: of the step shown.
 
     Raises:
         LabError: a program is not built, a port is taken, or one did not start.
     """
     paths = {name: programs.path(where, name) for name in PROGRAMS}
-    with shown.step("Start the Kubernetes control plane") as step:
+    with shown.step(title) as step:
         ports.require(where, _PORTS)
         kube_files.make_folders(where)
         step.note("etcd")

@@ -1,0 +1,68 @@
+"""`mooring lab up --cloud dvp` to `down`: VMs, Nodes, a Service's address, a claim."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.dvp import parent
+from lib.lab.run import ports
+from lib.lab.slots import leases
+from tests.harness.daemons.lab_tool import LabTool, environment
+
+OFFSET = 400
+"""Of the ports, from those of the slot."""
+LIMIT_S = 420
+STEPS = (
+    "Stop the server mooring-lab-2",
+    "Start the server mooring-lab-2 again",
+    "Migrate the server mooring-lab-1",
+    "Delete the server mooring-lab-3",
+    "Make a server mooring-lab-3 again",
+    "storageClasses discovered",
+    "Service created: address",
+    "Service deleted",
+    "claim created: bound",
+    "claim expanded: 1Gi to 2Gi",
+    "claim deleted",
+)
+
+
+@pytest.fixture(scope="module")
+def tool(lease: leases.Lease) -> Iterator[LabTool]:
+    """Return the packaged tool with places of its own; end its lab in any case."""
+    mine = lease.apart("lab", OFFSET)
+    opened = LabTool(mine, environment(mine, 150), LIMIT_S)
+    try:
+        yield opened
+    finally:
+        opened.run("down", "--wipe")
+
+
+def test_a_lab_from_up_to_down(tool: LabTool) -> None:
+    """The demo stops, migrates and deletes VMs; each step is observed."""
+    folder = str(pexes.beside(pexes.TOOL).parent)
+    code, text = tool.run("up", "--cloud", "dvp", "--pex-folder", folder)
+    assert code == 0
+    for number in (1, 2, 3):
+        assert f"dvp://mooring-lab-{number}-" in text
+    code, text = tool.run("status", "-o", "json")
+    assert code == 0
+    programs = {row["name"] for row in json.loads(text)["programs"]}
+    print(", ".join(sorted(programs)))
+    expected = {"parent kube-apiserver", parent.SIMULATOR, "dvp-ccm", "csi-controller"}
+    assert programs >= expected
+    code, text = tool.run("demo")
+    missing = [step for step in STEPS if step not in text]
+    assert (code, missing) == (0, [])
+    assert "openstack" not in text.lower()
+    code, text = tool.run("server", "expose", "mooring-lab-1")
+    assert code != 0
+    assert "cannot expose" in text
+    code, _ = tool.run("down", "--wipe")
+    assert code == 0
+    own = places.Places(tool.where.cache, tool.where.state, tool.where.port_base)
+    for program in ("apiserver", "etcd", "cloud-1", "cloud-2"):
+        assert ports.free(own.port(program)), program
