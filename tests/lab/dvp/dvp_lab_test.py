@@ -50,7 +50,7 @@ def test_a_lab_from_up_to_down(tool: LabTool) -> None:
         assert f"dvp://mooring-lab-{number}-" in text
     code, text = tool.run("status", "-o", "json")
     assert code == 0
-    programs = {row["name"] for row in json.loads(text)["programs"]}
+    programs = {row["program"] for row in json.loads(text)["programs"]}
     print(", ".join(sorted(programs)))
     expected = {"parent kube-apiserver", parent.SIMULATOR, "dvp-ccm", "csi-controller"}
     assert programs >= expected
