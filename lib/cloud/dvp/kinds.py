@@ -100,7 +100,6 @@ class DiskSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a disk's spec that is read."""
 
     persistent_volume_claim: DiskClaim = DiskClaim()
-    data_source: msgspec.Raw | None = None
 
 
 class DiskAttachment(msgspec.Struct, frozen=True):

@@ -117,12 +117,14 @@ class DvpParent:
         objects: kube_objects.Objects, name: str, labels: Mapping[str, str]
     ) -> None:
         claim = {"storageClassName": project.STORAGE_AT_ONCE, "size": "64Mi"}
+        image = {"kind": "ClusterVirtualImage", "name": project.IMAGE}
+        source = {"type": "ObjectRef", "objectRef": image}
         with contextlib.suppress(kube_errors.AlreadyExists):
             objects.make(
                 kinds.DISKS,
                 name,
                 {"labels": dict(labels)},
-                spec={"persistentVolumeClaim": claim},
+                spec={"dataSource": source, "persistentVolumeClaim": claim},
             )
 
     def machines(
