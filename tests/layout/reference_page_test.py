@@ -15,7 +15,7 @@ import pytest
 
 from lib.balancers import preview as balancers_preview
 from lib.ccm import metrics as ccm_metrics
-from lib.cloud import errors, load_balancers, routes, steps
+from lib.cloud import errors, load_balancers, machines, routes, steps
 from lib.cloud.dvp.load_balancers import service_plan
 from lib.cloud.openstack.load_balancers.spec import reasons
 from lib.cloud.openstack.routes import desire
@@ -51,6 +51,10 @@ def _values(*enums: type[enum.Enum]) -> Names:
 # ------------------------------------------------------------------ from the code
 
 
+OF_NO_COMPONENT = (machines.Reason,)
+"""Reasons that no component reports yet."""
+
+
 def event_reasons() -> Names:
     """Return reasons of problems, of errors of a cloud, and literals of Events."""
     enums = (
@@ -61,7 +65,7 @@ def event_reasons() -> Names:
         routes.Reason,
         desire.NeutronReason,
     )
-    assert set(enums) == set(steps.ProblemReason.__subclasses__())
+    assert {*enums, *OF_NO_COMPONENT} == set(steps.ProblemReason.__subclasses__())
     literals = {
         text
         for _, name, call in _calls()
