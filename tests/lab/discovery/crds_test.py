@@ -1,6 +1,7 @@
 """The custom resources of charts/cloud-data-discoverer, judged by a real API server."""
 
 import contextlib
+import functools
 import json
 import pathlib
 import time
@@ -13,6 +14,7 @@ import yaml
 from lib.kube import client, errors, resources
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
+from tests.harness import waiting
 
 TIMEOUT_S = 10.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -159,19 +161,29 @@ def create(
     api.create(kind, json.dumps(body).encode(), query=STRICT, timeout_s=TIMEOUT_S)
 
 
+def conditions_of(api: client.Api, name: str) -> Mapping[str, str]:
+    """Return the status of each condition of a definition."""
+    answer = json.loads(api.request("GET", DEFINITIONS, timeout_s=TIMEOUT_S))
+    stored = {item["metadata"]["name"]: item for item in answer["items"]}
+    conditions = stored[name]["status"]["conditions"]
+    return {condition["type"]: condition["status"] for condition in conditions}
+
+
+def is_established(api: client.Api, name: str) -> bool:
+    return conditions_of(api, name).get("Established") == "True"
+
+
 def test_the_definitions_are_accepted(crds: client.Api) -> None:
     """Names accepted, established, and no schema that is only half looked at."""
-    answer = json.loads(crds.request("GET", DEFINITIONS, timeout_s=TIMEOUT_S))
     names = {definition["metadata"]["name"] for definition in definitions()}
-    stored = {item["metadata"]["name"]: item for item in answer["items"]}
     assert len(names) == 2
     for name in names:
-        conditions = {
-            condition["type"]: condition["status"]
-            for condition in stored[name]["status"]["conditions"]
-        }
+        # A kind is served a little before this condition says so.
+        waiting.until(
+            f"{name} is established", functools.partial(is_established, crds, name)
+        )
+        conditions = conditions_of(crds, name)
         assert conditions["NamesAccepted"] == "True"
-        assert conditions["Established"] == "True"
         assert conditions.get("NonStructuralSchema", "False") == "False"
 
 
