@@ -37,6 +37,13 @@ REASONS: Mapping[str, str] = {
         "tests/lab/tool/migrate_test.py installs the chart with printed values"
     ),
     "helm uninstall cloud-provider-openstack": "the same test removes it",
+    "kubectl get volumeattachments": (
+        "tests/lab/dvp/dvp_sidecars_test.py reads the context of what it adopts"
+    ),
+    'eval "$(mooring lab env)"': "tests/lab/tool evaluates it",
+    'kubectl --kubeconfig="$PARENT_KUBECONFIG"': (
+        "tests/lab/dvp/dvp_lab_test.py starts a lab of DVP"
+    ),
 }
 """Beginnings of commands that no test runs, and the reason; at most ten."""
 
