@@ -66,6 +66,11 @@ def running(
         processes.stop(where, [NAME])
 
 
+def log_of(where: places.Places) -> str:
+    """Return what dvp-ccm has logged."""
+    return (where.log / f"{NAME}.log").read_text()
+
+
 class Kubelets:
     """The kubelets of VMs: they register Nodes, and keep them Ready."""
 

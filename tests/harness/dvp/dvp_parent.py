@@ -26,6 +26,7 @@ Then, in tests:
     with parent.proxied(project) as (proxy, kubeconfig):# .silent(), .shut()
     parent.rotate(project); parent.revoke(project)     # tokens
     parent.requests(project)                           # audit rows of its user
+    parent.settled(project)                            # the same, once none come
     parent.serve_checked_services()                    # ServiceWithHealthchecks
     parent.forget_checked_services()
     parent.add_phase(MACHINES, "Frozen")               # a phase of a newer parent
@@ -56,6 +57,7 @@ from lib.lab.dvp.kinds import MACHINES, OPERATIONS
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
 from lib.lab.run import processes, progress
+from tests.harness import waiting
 from tests.harness.faults import tcp_proxy
 from tests.harness.kube import audit
 
@@ -65,6 +67,8 @@ OTHER_CLUSTER = "0badc0de-0000-4000-8000-000000000002"
 CLUSTER_LABEL = "dvp.deckhouse.io/cluster-uuid"
 HOSTNAME_LABEL = "dvp.deckhouse.io/hostname"
 MANAGED = {"deckhouse.io/managed-by": "deckhouse"}
+QUIET_S = 1.0
+"""Without a request, until those before are all in the audit log."""
 TIMEOUT_S = 120.0
 _POLL_S = 0.1
 _AT_ONCE = 8
@@ -344,6 +348,28 @@ class DvpParent:
     def requests(self, project_: Project) -> tuple[audit.Row, ...]:
         """Return all requests of a project's user, by the parent's audit log."""
         return audit.rows(self.where, (project_.namespace, project.USER))
+
+    def settled(self, project_: Project) -> tuple[audit.Row, ...]:
+        """Wait until no request but watches has come for a while; return all of them.
+
+        The audit log may be written a little after the answer.
+        """
+
+        def sent() -> tuple[audit.Row, ...]:
+            return tuple(row for row in self.requests(project_) if row.verb != "watch")
+
+        known = sent()
+        changed_at = time.monotonic()
+
+        def is_quiet() -> bool:
+            nonlocal known, changed_at
+            now = sent()
+            if now != known:
+                known, changed_at = now, time.monotonic()
+            return time.monotonic() - changed_at >= QUIET_S
+
+        waiting.until("no requests", is_quiet)
+        return known
 
     def serve_checked_services(self) -> None:
         """Have the parent serve ServiceWithHealthchecks."""

@@ -38,8 +38,15 @@ Json = dict[str, Any]
 class Scene:
     """A child with three Nodes, its parent, and dvp-ccm between them."""
 
-    def __init__(self, parent: DvpParent, project: Project, api: client.Api) -> None:
+    def __init__(
+        self,
+        parent: DvpParent,
+        project: Project,
+        where: places.Places,
+        api: client.Api,
+    ) -> None:
         self.parent = parent
+        self.where = where
         self.project = project
         self.objects = parent.objects(project)
         self.api = api
@@ -86,12 +93,16 @@ class Scene:
         }
 
     def writes(self) -> collections.Counter[tuple[str, str]]:
-        """Count the writes of the project's user, by verb and kind."""
+        """Count the writes of the project's user, once no more come."""
         return collections.Counter(
             (row.verb, row.resource)
-            for row in self.parent.requests(self.project)
-            if row.verb not in ("get", "list", "watch")
+            for row in self.parent.settled(self.project)
+            if row.verb not in ("get", "list")
         )
+
+    def log(self) -> str:
+        """Return the log of dvp-ccm."""
+        return dvp_manager.log_of(self.where)
 
     def others(self) -> Json:
         """Return the objects of the other child, whole."""
@@ -104,11 +115,10 @@ def scene(
     parent: DvpParent, project: Project, where: places.Places, api: client.Api
 ) -> Iterator[Scene]:
     """Three VMs of this child, and one of another with the hostname of the first."""
-    del where
     parent.machines(project, HOSTS)
     other = dvp_parent.OTHER_CLUSTER
     parent.machine(project, HOSTS[0], name="theirs", cluster=other)
-    new = Scene(parent, project, api)
+    new = Scene(parent, project, where, api)
     new.objects.make(
         SERVICES,
         "atheirs",
@@ -319,7 +329,7 @@ def check_switch(scene: Scene) -> None:
     switch = kube_objects.Objects(scene.api, SWITCH_NAMESPACE)
     switch.make(resources.NAMESPACES, SWITCH_NAMESPACE)
     switch.make(resources.CONFIG_MAPS, SWITCH)
-    time.sleep(1.0)
+    scene.until("disabled", lambda: "load balancers are disabled" in scene.log())
     before = scene.writes()
     scene.services.make("late")
     time.sleep(2.0)
@@ -373,16 +383,11 @@ def events_of(scene: Scene, service: str, words: str) -> list[str]:
 
 def check_idle(scene: Scene) -> None:
     """At rest, the parent gets no request but watches."""
-    time.sleep(1.0)
-    before = requests(scene)
+    before = len(scene.parent.settled(scene.project))
     time.sleep(IDLE_S)
-    print(f"idle {IDLE_S:.0f} s: {requests(scene) - before} requests")
-    assert requests(scene) == before
-
-
-def requests(scene: Scene) -> int:
-    rows = scene.parent.requests(scene.project)
-    return len([row for row in rows if row.verb != "watch"])
+    after = len(scene.parent.settled(scene.project))
+    print(f"idle {IDLE_S:.0f} s: {after - before} requests")
+    assert after == before
 
 
 def check_deleted(scene: Scene, name: str) -> None:

@@ -51,7 +51,7 @@ class Requests:
     def _read(self) -> list[str]:
         return [
             f"{row.verb} {row.resource}"
-            for row in self._parent.requests(self._project)
+            for row in self._parent.settled(self._project)
             if row.verb not in _WATCHED
         ]
 

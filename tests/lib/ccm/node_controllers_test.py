@@ -183,6 +183,16 @@ def addresses(running: Running) -> set[str]:
     return {a.address for a in node.status.addresses} if node is not None else set()
 
 
+def settled(running: Running) -> int:
+    """Wait until no call of the cloud comes; return the number of all."""
+    before, end = -1, time.monotonic() + 10
+    while (now := len(running.instances.calls)) != before:
+        assert time.monotonic() < end, "calls go on without a change"
+        before = now
+        time.sleep(0.5)
+    return now
+
+
 def renumber(running: Running, ip_address: str) -> None:
     address = Address(AddressType.INTERNAL_IP, ip_address)
     running.instances.put(dataclasses.replace(INSTANCE, addresses=(address,)))
@@ -203,8 +213,8 @@ def test_a_reported_change_reaches_its_node_without_a_period(
     """All periods are an hour; a report of another instance changes nothing."""
     running = run()
     until(lambda: not running.is_new)
+    before = settled(running)
     renumber(running, "10.0.0.2")
-    before = len(running.instances.calls)
     running.reports.report(InstanceRef("other", "openstack:///other"))
     time.sleep(1)
     assert len(running.instances.calls) == before
