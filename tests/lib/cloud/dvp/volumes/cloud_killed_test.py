@@ -174,8 +174,10 @@ def test_two_processes_settle_one_request(title: str) -> None:
                 disks.settle(volumes, case.request)
             except Exception as error:  # reported by the test
                 failures.append(error)
+            # The end of a process breaks all watches of this parent.
+            ended.wait()
 
-    together = threading.Barrier(2)
+    together, ended = threading.Barrier(2), threading.Barrier(2)
     threads = [threading.Thread(target=settle) for _ in range(2)]
     with world.moving():
         for thread in threads:
