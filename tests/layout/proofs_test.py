@@ -10,16 +10,22 @@ ROW = re.compile(r"^\| `(tests/[^`]+)` \| (default|long) \| \d+ \| \S.* \|$")
 CSI = (
     *("bench:node_plugin", "bench:volumes"),
     *("lab/csi:", "lab/guest:", "lab/kubelet:", "lab/node:"),
+    *("lab/dvp:sanity-long", "lab/dvp:sidecars-long", "lab/dvp:volumes"),
+    "lab/images:image",  # of csi-node
 )
 """Batches of csi-controller and of csi-node, which share lib/csi."""
+TOOL = ("lab/dvp:nodes", "lab/dvp:services", "lab/osdpl:", "lab/tool:")
+"""Batches that run commands of the tool."""
 PACKAGED = (
     "bench:tool_start",  # one second
+    "lab/dvp:lab-long",
+    "lab/images:all-long",
     "lab/kubelet:demo-long",
     "lab/services:pages-long",
     "lab/tool:commands-long",
     "lab/tool:shells-long",
 )
-"""They run the tool as it is packaged, which contains code of all components."""
+"""They run the tool as it is packaged, or all programs."""
 OWN = {
     "lib/discoverer": ("bench:discovery", "lab/discovery:"),
     "lib/discovery": ("bench:discovery", "lab/discovery:"),
@@ -27,8 +33,8 @@ OWN = {
     "lib/volumes": CSI,
     "lib/csi": CSI,
     # lib/osdpl has checks of its own for the doctor.
-    "lib/doctor": ("bench:osdpl_values", "lab/osdpl:", "lab/tool:"),
-    "cmd/mooring/commands": ("lab/osdpl:", "lab/tool:"),
+    "lib/doctor": ("bench:osdpl_values", *TOOL),
+    "cmd/mooring/commands": TOOL,
     "charts/csi-controller": (*CSI, "lab/charts:csi"),
     "charts/cloud-data-discoverer": (
         "bench:discovery",
@@ -40,8 +46,7 @@ OWN = {
         "bench:osdpl_values",
         "lab/charts:alerts",
         "lab/charts:osdpl",
-        "lab/osdpl:",
-        "lab/tool:",
+        *TOOL,
     ),
     "lib/cloud/openstack/fake": (
         "bench:balancers",

@@ -160,13 +160,12 @@ def test_state_of_the_reference_is_adopted_by_a_label(
 
 
 def test_a_vm_with_another_name_is_found_by_its_label(
-    world: disks.ParentInMemory, volumes: cloud.DvpVolumes
+    world: disks.ParentInMemory,
 ) -> None:
-    """Terraform's VMs have a hash in their disk_names."""
+    """Terraform's VMs have a hash in their names."""
     world.api.put(disks.MACHINES, disks.machine("node-9-abcdef", "node-9"))
     world.put(disks.disk(ID))
-    with world.moving():
-        waiting.until("the watch", lambda: volumes.listing())
+    with world.moving(), disks.opened(world) as volumes:
         volume = disks.settle(volumes, model.PublishVolume(ID, InstanceId("node-9")))
     assert [a.instance_id for a in volume.attachments] == ["node-9"]
     (attachment,) = world.all(disks.ATTACHMENTS)
