@@ -3,25 +3,22 @@
 One Node is not Ready all the time, so that dvp-ccm reads its VM again and again.
 """
 
-import contextlib
-import pathlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import pytest
 
-from lib.kube import client, resources
+from lib.kube import client
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm
-from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.run import processes
 from tests.harness.dvp import dvp_manager
 from tests.harness.dvp.dvp_parent import DvpParent
-from tests.harness.faults import tcp_proxy
+from tests.harness.dvp.faulty_parent import FaultyParent
 
 NAMES = {"faulty-1", "faulty-2", "silent-1"}
 SHORT_S = 25.0
@@ -29,54 +26,14 @@ SHORT_S = 25.0
 LONG_S = 120.0
 
 
-class Stage:
+class Stage(FaultyParent):
     """A parent behind a proxy, its project, and dvp-ccm that runs."""
 
-    def __init__(
-        self,
-        parent: DvpParent,
-        project: Project,
-        proxy: tcp_proxy.TcpProxy,
-        kubeconfig: pathlib.Path,
-    ) -> None:
-        self.parent = parent
-        self.project = project
-        self.proxy = proxy
-        self.kubeconfig = kubeconfig
-
-    @contextlib.contextmanager
-    def silent(self) -> Iterator[None]:
-        with self.proxy.silent():
-            yield
-
-    @contextlib.contextmanager
-    def shut(self) -> Iterator[None]:
-        with self.proxy.shut():
-            yield
-
-    @contextlib.contextmanager
-    def forbidden(self) -> Iterator[None]:
+    def forbidden(self) -> AbstractContextManager[None]:
         """Take the rights on VMs away from the project's user."""
-        objects = self.parent.objects(self.project)
-        role = objects.get(resources.ROLES, projects.USER)
-        assert role is not None
-        rules = [r for r in role["rules"] if "virtualmachines" not in r["resources"]]
-        objects.patch(resources.ROLES, projects.USER, rules=rules)
-        try:
-            yield
-        finally:
-            objects.patch(resources.ROLES, projects.USER, rules=role["rules"])
-
-    @contextlib.contextmanager
-    def revoked(self) -> Iterator[None]:
-        """Make the token invalid; a new one is written to the file at the end."""
-        self.parent.revoke(self.project)
-        try:
-            yield
-        finally:
-            self.parent.rotate(self.project)
-            server = f"https://127.0.0.1:{self.proxy.port}"
-            self.parent.redirect(self.project, server, self.kubeconfig)
+        return self.ruled(
+            lambda rules: [r for r in rules if "virtualmachines" not in r["resources"]]
+        )
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 During each fault a Service is created, another one is changed and a third one deleted.
 """
 
-import contextlib
 import pathlib
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,13 +16,13 @@ from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.artifacts import pexes
-from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import GROUP, MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import kube_objects
 from tests.harness import waiting
 from tests.harness.dvp import dvp_manager
 from tests.harness.dvp.dvp_parent import DvpParent
+from tests.harness.dvp.faulty_parent import FaultyParent
 from tests.harness.faults import tcp_proxy
 from tests.harness.services.services import Services
 
@@ -31,10 +30,11 @@ HOSTS = ("steady-1", "steady-2")
 SERVICES = resources.SERVICES
 FAULT_S = 10.0
 LONG_S = 120.0
+READS = ["get", "list", "watch"]
 Json = dict[str, Any]
 
 
-class FaultStage:
+class FaultStage(FaultyParent):
     """A child, its parent behind a proxy, and Services that are served."""
 
     def __init__(
@@ -45,11 +45,7 @@ class FaultStage:
         proxy: tcp_proxy.TcpProxy,
         kubeconfig: pathlib.Path,
     ) -> None:
-        self.parent = parent
-        self.project = project
-        self.proxy = proxy
-        self.kubeconfig = kubeconfig
-        self.objects = parent.objects(project)
+        super().__init__(parent, project, proxy, kubeconfig)
         self.child = kube_objects.Objects(api, "faulty")
         self.services = Services(api, "faulty")
 
@@ -72,43 +68,14 @@ class FaultStage:
         labels = [vm["metadata"].get("labels", {}) for vm in vms]
         return bool(ingress) and all(key in label for label in labels)
 
-    @contextlib.contextmanager
-    def silent(self) -> Iterator[None]:
-        with self.proxy.silent():
-            yield
-
-    @contextlib.contextmanager
-    def shut(self) -> Iterator[None]:
-        with self.proxy.shut():
-            yield
-
-    @contextlib.contextmanager
-    def forbidden(self) -> Iterator[None]:
+    def forbidden(self) -> AbstractContextManager[None]:
         """Take the right to change VMs away."""
-        whole = self.objects.get(resources.ROLES, projects.USER)
-        assert whole is not None
-        rules: list[Json] = whole["rules"]
-        reads = ["get", "list", "watch"]
-        fewer = [
-            {**rule, "verbs": reads if is_of_vms(rule) else rule["verbs"]}
-            for rule in rules
-        ]
-        self.objects.patch(resources.ROLES, projects.USER, rules=fewer)
-        try:
-            yield
-        finally:
-            self.objects.patch(resources.ROLES, projects.USER, rules=rules)
-
-    @contextlib.contextmanager
-    def expired(self) -> Iterator[None]:
-        """Make the token invalid; afterwards the file has a new one."""
-        self.parent.revoke(self.project)
-        try:
-            yield
-        finally:
-            self.parent.rotate(self.project)
-            address = f"https://127.0.0.1:{self.proxy.port}"
-            self.parent.redirect(self.project, address, self.kubeconfig)
+        return self.ruled(
+            lambda rules: [
+                {**rule, "verbs": READS if is_of_vms(rule) else rule["verbs"]}
+                for rule in rules
+            ]
+        )
 
 
 def is_of_vms(rule: Mapping[str, Any]) -> bool:
@@ -136,7 +103,7 @@ FAULTS: Mapping[str, tuple[Fault, float]] = {
     "no connection": (FaultStage.shut, FAULT_S),
     "silent": (FaultStage.silent, FAULT_S),
     "403 for VMs": (FaultStage.forbidden, FAULT_S),
-    "token revoked": (FaultStage.expired, FAULT_S),
+    "token revoked": (FaultStage.revoked, FAULT_S),
     "API server restarted": (lambda stage: stage.parent.stopped(), FAULT_S),
     "down for two minutes": (lambda stage: stage.parent.stopped(), LONG_S),
 }

@@ -71,7 +71,7 @@ MakeParts = Callable[..., parts.Parts]
 
 
 class Reports:
-    """Changes of a cloud: `report` calls whoever subscribed."""
+    """Changes of a cloud: `report` calls all subscribers."""
 
     def __init__(self) -> None:
         self._subscribers: list[Callable[[InstanceRef], None]] = []
@@ -231,7 +231,7 @@ def test_a_reported_change_reaches_its_node_without_a_period(
 def test_the_reports_of_a_cloud_that_was_opened_again_are_heard(
     run: Callable[..., Running],
 ) -> None:
-    """Once, however often everything is looked at again."""
+    """Once, also after several complete reconciliations."""
     running = run()
     until(lambda: not running.is_new)
     running.reports = Reports()

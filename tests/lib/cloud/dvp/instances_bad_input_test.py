@@ -191,7 +191,7 @@ def test_each_case_is_one_message_and_no_hot_loop(
 
 
 def test_a_vm_without_an_address_sets_none(request: pytest.FixtureRequest) -> None:
-    """No empty address is written, and the Node is looked at again."""
+    """No empty address is written, and the Node is reconciled again."""
     fake = fake_api.FakeApi()
     fake.put(VMS, vm("bad", status={"phase": "Pending"}))
     access = parent.Parent(fake, NAMESPACE, UUID)

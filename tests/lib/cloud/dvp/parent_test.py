@@ -62,7 +62,7 @@ def test_changes_are_hints(fake: api.FakeApi, opened: parent.Parent) -> None:
 
 
 def test_a_write_is_read_back(fake: api.FakeApi, opened: parent.Parent) -> None:
-    """Right after a write, whether or not the watch is late, nobody reads the past."""
+    """Immediately after a write, no read is stale, also while the watch is late."""
     opened.items(SERVICES)
     body = {"metadata": {"name": "s", "namespace": NAMESPACE}}
     created = opened.create(SERVICES, body)
