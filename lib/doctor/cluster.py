@@ -1,9 +1,16 @@
 """Reads of `mooring doctor` from a cluster."""
 
 import datetime
+from collections.abc import Collection
 
-from lib.doctor import rights
-from lib.doctor.model import DaemonAccount, LeaseHolder, NodeIdentity, Right
+from lib.doctor import pod_states, rights
+from lib.doctor.model import (
+    DaemonAccount,
+    LeaseHolder,
+    NodeIdentity,
+    PodReport,
+    Right,
+)
 from lib.kube import client, errors, listing, resources
 from lib.kube import lease as kube_lease
 from lib.kube import nodes as kube_nodes
@@ -59,6 +66,14 @@ class ClusterReader:
             self._api, resources.NODES, kube_nodes.Node, timeout_s=self._timeout_s
         )
         return tuple(map(_node, listed.items))
+
+    def pods(self, names: Collection[str]) -> PodReport:
+        """Return the Pods of components and their problems. names: of the components.
+
+        Raises:
+            KubeError: they can't be listed.
+        """
+        return pod_states.read(self._api, names, self._timeout_s)
 
 
 def _node(node: kube_nodes.Node) -> NodeIdentity:

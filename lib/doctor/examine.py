@@ -36,7 +36,8 @@ class Expected:
     """Expected state of the cluster.
 
     cloud: provider of the daemon. remedies: of that provider. account: of which the
-    permissions are checked; None: the user of the kubeconfig.
+    permissions are checked; None: the user of the kubeconfig. components: names of
+    those whose Pods are checked.
     """
 
     cloud: str
@@ -45,6 +46,7 @@ class Expected:
     lease_namespace: str
     lease_name: str
     account: DaemonAccount | None = None
+    components: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,7 +165,13 @@ def _of_cluster(
     clocks = _attempt(lambda: _clocks(greet, now))
     opened = _attempt(sources.cluster) if isinstance(clocks, Read) else clocks
     if isinstance(opened, ReadFailure):
-        unasked = (judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS)
+        unasked = (
+            judge.KUBE_CLOCK,
+            judge.RIGHTS,
+            judge.LEASE,
+            judge.PROVIDER_IDS,
+            judge.PODS,
+        )
         skipped = [
             CheckResult(name, CheckState.SKIPPED, _NO_SERVER) for name in unasked
         ]
@@ -176,6 +184,7 @@ def _of_cluster(
         *ids.findings(
             _attempt(opened.value.nodes), expected.cloud, region, expected.remedies
         ),
+        *judge.pods(_attempt(lambda: opened.value.pods(expected.components))),
     )
 
 

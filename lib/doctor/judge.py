@@ -6,11 +6,14 @@ One function for each kind of check; each returns at least one result.
 import datetime
 
 from lib.cloud import checkup, errors
+from lib.doctor import pod_states
 from lib.doctor.model import (
     CheckResult,
     CheckState,
     ClockReadings,
     LeaseHolder,
+    PodProblem,
+    PodReport,
     Read,
     ReadFailure,
     Right,
@@ -28,6 +31,7 @@ KUBE_CLOCK = "API server's clock"
 RIGHTS = "rights"
 LEASE = "lease"
 PROVIDER_IDS = "provider ids"
+PODS = "pods"
 CHECKS = (
     CLOUD_CONF,
     CREDENTIALS,
@@ -41,6 +45,7 @@ CHECKS = (
     RIGHTS,
     LEASE,
     PROVIDER_IDS,
+    PODS,
 )
 """Every check, in the order of execution."""
 
@@ -49,6 +54,29 @@ SKEW_FAILED_S = 60.0
 """Reasons: docs/decisions/0010-doctor.md."""
 QUOTA_NEAR = 0.9
 
+_IMAGE = (
+    "check the chart's values image and imagePullSecrets, the registry, and that the"
+    " image has the architecture of the Node"
+)
+_CREDENTIALS = (
+    "create the Secret with the key that the chart's value cloudConfig names; the Pod"
+    " then starts"
+)
+_POD_REMEDIES = {
+    "ErrImagePull": _IMAGE,
+    "ErrImageNeverPull": _IMAGE,
+    "ImageInspectError": _IMAGE,
+    "ImagePullBackOff": _IMAGE,
+    "InvalidImageName": _IMAGE,
+    "RunContainerError": _IMAGE,
+    "CreateContainerConfigError": _CREDENTIALS,
+    "FailedMount": _CREDENTIALS,
+    pod_states.UNSCHEDULABLE: (
+        "check nodeSelector and tolerations of the chart, and that no other Pod uses"
+        " its port on the host"
+    ),
+}
+_CRASHES = (pod_states.CRASHED, "StartError")
 Logins = Read[checkup.Login] | ReadFailure
 _NO_RIGHT = "give the user a role in the project that allows it"
 
@@ -296,3 +324,28 @@ def lease(
         text += f", and expired after {lease.duration_s} s: its holder has stopped"
         return CheckResult(LEASE, CheckState.WARNING, text, remedy)
     return CheckResult(LEASE, CheckState.OK, text)
+
+
+def pods(read: Read[PodReport] | ReadFailure) -> tuple[CheckResult, ...]:
+    """Check the Pods of this project; a component itself has no permission for that."""
+    if isinstance(read, ReadFailure):
+        return (CheckResult(PODS, CheckState.SKIPPED, read.text),)
+    if not read.value.number:
+        text = "skipped: no Pod of a component is in the cluster"
+        return (CheckResult(PODS, CheckState.SKIPPED, text),)
+    if not read.value.problems:
+        return (CheckResult(PODS, CheckState.OK, f"{read.value.number} Pods run"),)
+    return tuple(_pod(problem) for problem in read.value.problems)
+
+
+def _pod(problem: PodProblem) -> CheckResult:
+    name = f"{problem.namespace}/{problem.pod}"
+    subject = f"{name}: {problem.container}" if problem.container else name
+    is_slow = problem.reason == pod_states.NOT_READY
+    state = CheckState.WARNING if is_slow else CheckState.FAILED
+    log = f"kubectl -n {problem.namespace} logs {problem.pod} -c {problem.container}"
+    remedy = _POD_REMEDIES.get(problem.reason, f"see the log: {log}")
+    if problem.reason in _CRASHES:
+        remedy = f"see the log of the last start: {log} --previous"
+    text = f"{subject}: {problem.reason}: {problem.text}"
+    return CheckResult(PODS, state, text, remedy)

@@ -104,3 +104,25 @@ class NodeIdentity:
     name: str
     provider_id: str
     is_new: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodProblem:
+    """Why a container does not serve. container: empty for the whole Pod.
+
+    reason, text: of Kubernetes.
+    """
+
+    namespace: str
+    pod: str
+    container: str
+    reason: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodReport:
+    """Number of Pods of this project in the cluster, and their problems."""
+
+    number: int
+    problems: tuple[PodProblem, ...] = ()

@@ -60,8 +60,56 @@ class PodTemplate(msgspec.Struct, frozen=True):
     spec: PodSpec = PodSpec()
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """Why a container does not run."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class Terminated(msgspec.Struct, frozen=True, rename="camel"):
+    """How a container ended."""
+
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerState(msgspec.Struct, frozen=True):
+    """State of a container; it runs if it neither waits nor has ended."""
+
+    waiting: Waiting | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """State of a container, and of its previous start."""
+
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """A condition of a Pod."""
+
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """Conditions of a Pod, and the states of its containers."""
+
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
 class Pod(msgspec.Struct, frozen=True):
     """A Pod of the cluster."""
 
     metadata: objects.ObjectMeta
     spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()

@@ -12,6 +12,7 @@ from mooring.commands import (
     edge,
     findings,
     paths,
+    program,
     providers,
     reach,
 )
@@ -115,5 +116,10 @@ def _expected(
         raise click.BadParameter(str(error), param_hint="--rbac") from error
     user = findings.account(account)
     return examine.Expected(
-        provider.name, provider.remedies(), permissions, *lease, user
+        provider.name,
+        provider.remedies(),
+        permissions,
+        *lease,
+        user,
+        program.COMPONENTS,
     )

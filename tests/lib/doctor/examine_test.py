@@ -21,7 +21,14 @@ NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 SILENT = errors.Unavailable("silent", operation="call")
 KUBE_SILENT = kube_errors.Unavailable("silent", operation="GET /")
 RIGHT = Right("list", "", "nodes")
-WANTED = examine.Expected("openstack", REMEDIES, (RIGHT,), "kube-system", "the-lease")
+WANTED = examine.Expected(
+    "openstack",
+    REMEDIES,
+    (RIGHT,),
+    "kube-system",
+    "the-lease",
+    components=("openstack-ccm",),
+)
 
 
 @dataclasses.dataclass
@@ -107,6 +114,12 @@ def ground(*, allowed: bool = True) -> Answering:
     api.put(resources.LEASES, {"metadata": name, "spec": spec})
     node = {"providerID": "openstack:///a"}
     api.put(resources.NODES, {"metadata": {"name": "n"}, "spec": node})
+    about = {
+        "name": "p",
+        "namespace": "kube-system",
+        "labels": {"app": "openstack-ccm"},
+    }
+    api.put(resources.PODS, {"metadata": about})
     return api
 
 
@@ -151,7 +164,13 @@ def no_server() -> greeting.Greeting:
 
 WITH_TOKEN = {judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS, judge.ROUTES}
 CLOUD_SIDE = {judge.CREDENTIALS, *WITH_TOKEN, judge.CLOUD_CLOCK}
-CLUSTER_SIDE = {judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS}
+CLUSTER_SIDE = {
+    judge.KUBE_CLOCK,
+    judge.RIGHTS,
+    judge.LEASE,
+    judge.PROVIDER_IDS,
+    judge.PODS,
+}
 
 
 def test_a_bad_file_leaves_the_cluster_to_be_looked_at() -> None:
@@ -202,6 +221,14 @@ def test_one_silent_call_to_the_cluster_costs_its_own_lines(
     lines = look(doors(api=api))
     assert states(lines, CheckState.FAILED) == {bad}
     assert not states(lines, CheckState.SKIPPED)
+
+
+def test_a_user_who_cannot_list_pods_gets_all_other_checks() -> None:
+    api = ground()
+    api.broken = "pods"
+    lines = look(doors(api=api))
+    assert states(lines, CheckState.SKIPPED) == {judge.PODS}
+    assert not states(lines, CheckState.FAILED)
 
 
 class Tripping(FakeCloud):

@@ -12,6 +12,8 @@ from lib.doctor.model import (
     DaemonAccount,
     LeaseHolder,
     NodeIdentity,
+    PodProblem,
+    PodReport,
     Read,
     ReadFailure,
     Right,
@@ -24,6 +26,8 @@ ABSENT = errors.NotFound("not found", operation="get router")
 DAY = datetime.timedelta(days=1)
 PATCH = Right("patch", "", "nodes", "status")
 UPDATE = Right("update", "coordination.k8s.io", "leases", "", "kube-system", "l")
+
+NO_IMAGE = PodProblem("n", "p", "c", "ErrImagePull", "not found")
 
 
 def late(seconds: float) -> Read[ClockReadings]:
@@ -408,6 +412,15 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "FAIL",
         "no; remedy: see the check of rights",
     ),
+    ("Pods that run", judge.pods(Read(PodReport(3))), "OK", "3 Pods run"),
+    (
+        "a Pod without its image",
+        judge.pods(Read(PodReport(1, (NO_IMAGE,)))),
+        "FAIL",
+        "n/p: c: ErrImagePull: not found; remedy: check the chart's values image",
+    ),
+    ("Pods of no component", judge.pods(Read(PodReport(0))), "SKIP", "no Pod of"),
+    ("Pods unread", judge.pods(ReadFailure("forbidden")), "SKIP", "forbidden"),
 ]
 
 
