@@ -54,12 +54,32 @@ class ParentCondition(msgspec.Struct, frozen=True, rename="camel"):
     observed_generation: int = 0
 
 
+class VmCpu(msgspec.Struct, frozen=True, rename="camel"):
+    """Cores of a VM; core_fraction is empty where the class decides."""
+
+    cores: int = 0
+    core_fraction: str = ""
+
+
+class VmMemory(msgspec.Struct, frozen=True):
+    """Memory of a VM: a quantity, or a number of bytes."""
+
+    size: str | int | None = None
+
+
 class VmSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a VM's spec that is read."""
 
     virtual_machine_class_name: str = ""
     node_selector: Mapping[str, str] | None = None
     block_device_refs: tuple[DeviceRef, ...] | None = None
+    cpu: VmCpu = VmCpu()
+    memory: VmMemory = VmMemory()
+    bootloader: str = ""
+    run_policy: str = ""
+    live_migration_policy: str = ""
+    priority_class_name: str = ""
+    tolerations: tuple[Mapping[str, object], ...] | None = None
 
 
 class VmDevice(msgspec.Struct, frozen=True, rename="camel"):
@@ -96,10 +116,17 @@ class DiskClaim(msgspec.Struct, frozen=True, rename="camel"):
     size: str | int | None = None
 
 
+class DiskSource(msgspec.Struct, frozen=True, rename="camel"):
+    """What a disk is created from. object_ref: an image or a snapshot."""
+
+    object_ref: DeviceRef | None = None
+
+
 class DiskSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of a disk's spec that is read."""
+    """The part of a disk's spec that is read. data_source: None: it is blank."""
 
     persistent_volume_claim: DiskClaim = DiskClaim()
+    data_source: DiskSource | None = None
 
 
 class DiskAttachment(msgspec.Struct, frozen=True):
@@ -267,6 +294,81 @@ class ParentStorageClass(msgspec.Struct, frozen=True, rename="camel"):
     allow_volume_expansion: bool | None = None
 
 
+class CoresRange(msgspec.Struct, frozen=True):
+    """Numbers of cores. max: 0: no limit. step: 0: any number."""
+
+    min: int = 0
+    max: int = 0
+    step: int = 0
+
+
+class MemoryRange(msgspec.Struct, frozen=True, rename="camel"):
+    """Sizes of memory, quantities each. per_core: of the memory of one core."""
+
+    min: str | int | None = None
+    max: str | int | None = None
+    step: str | int | None = None
+    per_core: "MemoryRange | None" = None
+
+
+class SizingPolicy(msgspec.Struct, frozen=True, rename="camel"):
+    """What a class allows for some numbers of cores.
+
+    core_fractions: percentages, as numbers or with a percent sign; none: any.
+    """
+
+    cores: CoresRange | None = None
+    memory: MemoryRange | None = None
+    core_fractions: tuple[int | str, ...] | None = None
+
+
+class MachineClassSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of a class's spec that is read."""
+
+    sizing_policies: tuple[SizingPolicy, ...] | None = None
+
+
+class ClassStatus(msgspec.Struct, frozen=True):
+    """The part of a class's status that is read."""
+
+    phase: str = ""
+
+
+class VirtualMachineClass(msgspec.Struct, frozen=True):
+    """A class of VMs."""
+
+    metadata: objects.ObjectMeta
+    spec: MachineClassSpec = MachineClassSpec()
+    status: ClassStatus = ClassStatus()
+
+
+class ImageSize(msgspec.Struct, frozen=True, rename="camel"):
+    """Size of an image; unpacked_bytes: of the disk that it contains."""
+
+    unpacked_bytes: str | int | None = None
+
+
+class ImageStatus(msgspec.Struct, frozen=True):
+    """The part of the status of an image, or of a snapshot, that is read."""
+
+    phase: str = ""
+    size: ImageSize | None = None
+
+
+class DiskImage(msgspec.Struct, frozen=True):
+    """An image, or a snapshot, that a disk can be created from."""
+
+    metadata: objects.ObjectMeta
+    status: ImageStatus = ImageStatus()
+
+
+class ParentSecret(msgspec.Struct, frozen=True):
+    """A Secret of the parent; its data is not read."""
+
+    metadata: objects.ObjectMeta
+    type: str = ""
+
+
 VIRTUAL_MACHINES = ParentKind(
     Resource(_GROUP, "v1alpha2", "virtualmachines", "VirtualMachine", True),
     VirtualMachine,
@@ -300,3 +402,19 @@ HEALTHCHECKED_SERVICES = ParentKind(
     ParentService,
 )
 STORAGE_CLASSES = ParentKind(resources.STORAGE_CLASSES, ParentStorageClass)
+MACHINE_CLASSES = ParentKind(
+    Resource(_GROUP, "v1alpha2", "virtualmachineclasses", "VirtualMachineClass", False),
+    VirtualMachineClass,
+)
+VIRTUAL_IMAGES = ParentKind(
+    Resource(_GROUP, "v1alpha2", "virtualimages", "VirtualImage", True), DiskImage
+)
+CLUSTER_IMAGES = ParentKind(
+    Resource(_GROUP, "v1alpha2", "clustervirtualimages", "ClusterVirtualImage", False),
+    DiskImage,
+)
+DISK_SNAPSHOTS = ParentKind(
+    Resource(_GROUP, "v1alpha2", "virtualdisksnapshots", "VirtualDiskSnapshot", True),
+    DiskImage,
+)
+SECRETS = ParentKind(resources.SECRETS, ParentSecret, is_of_cluster=True)

@@ -1,0 +1,107 @@
+"""The plan that deletes a machine: attachments, then VM, disks and Secret. Pure.
+
+Volumes of Pods are hot-plugged: they are detached before the VM is deleted, and stay.
+
+Source: deckhouse modules/030-cloud-provider-dvp, images/capdvp-controller-manager
+(order, annotations of what could not be deleted).
+"""
+
+import datetime
+from collections.abc import Iterator
+
+from lib.cloud.dvp import kinds
+from lib.cloud.dvp.kinds import DiskAttachmentRequest
+from lib.cloud.dvp.machines import (
+    machine_names,
+    machine_ownership,
+    machine_writes,
+)
+from lib.cloud.dvp.machines.machine_writes import AnyKind, MachineWrite
+from lib.cloud.dvp.machines.observed_machine import ParentMachine
+from lib.cloud.machines import ConditionState, Plan, Reason, Results, Target
+from lib.cloud.steps import Step, Verb
+from lib.kube import objects
+
+DETACH_S = 60.0
+"""So long a VM is not deleted because of an attachment that does not end."""
+POLL_S = 10.0
+"""When to observe again; no request is sent, and the watch reports a change before."""
+_WHY = "its machine is deleted"
+
+Part = tuple[AnyKind, objects.ObjectMeta]
+
+
+def plan(target: Target, native: ParentMachine, now: datetime.datetime) -> Plan:
+    """Return what deletes all that is owned, or may be adopted."""
+    parts = tuple(_parts(target, native))
+    if not parts:
+        return Plan(settled=True)
+    attachments = native.attachments if _has_vm(parts) else ()
+    steps = tuple(_steps(parts, attachments, now))
+    return Plan(
+        steps,
+        retry_after_s=None if steps else POLL_S,
+        results=Results(ConditionState(False, Reason.DELETING)),
+        leftovers=tuple(
+            f"{kind.resource.kind} {about.name}"
+            for kind, about in (*_of_attachments(attachments), *parts)
+        ),
+        abandoned=tuple(_abandoned(parts, now)),
+    )
+
+
+def _parts(target: Target, native: ParentMachine) -> Iterator[Part]:
+    """Yield what is to be deleted: nothing that another owns."""
+    for kind, about in machine_writes.objects(native):
+        is_meant = target.only is None or about.uid in target.only
+        if is_meant and not machine_ownership.other_owner(native.machine, about):
+            yield kind, about
+
+
+def _has_vm(parts: tuple[Part, ...]) -> bool:
+    return any(kind is kinds.VIRTUAL_MACHINES for kind, _ in parts)
+
+
+def _of_attachments(attachments: tuple[DiskAttachmentRequest, ...]) -> Iterator[Part]:
+    for attachment in attachments:
+        yield kinds.DISK_ATTACHMENTS, attachment.metadata
+
+
+def _steps(
+    parts: tuple[Part, ...],
+    attachments: tuple[DiskAttachmentRequest, ...],
+    now: datetime.datetime,
+) -> Iterator[Step]:
+    rows = tuple(_of_attachments(attachments))
+    yield from _deletions(rows)
+    if not any(_is_awaited(about, now) for _, about in rows):
+        yield from _deletions(parts)
+
+
+def _is_awaited(about: objects.ObjectMeta, now: datetime.datetime) -> bool:
+    since = about.deletion_timestamp
+    return since is None or (now - since).total_seconds() < DETACH_S
+
+
+def _deletions(parts: tuple[Part, ...]) -> Iterator[Step]:
+    for kind, about in parts:
+        if about.deletion_timestamp is None:
+            write = MachineWrite(kind, about.name, about.uid)
+            yield machine_writes.step(Verb.DELETE, write, _WHY)
+
+
+def _abandoned(
+    parts: tuple[Part, ...], now: datetime.datetime
+) -> Iterator[tuple[str, str]]:
+    """Yield the annotations of the reference for what could not be deleted."""
+    for kind, about in parts:
+        if kind is kinds.VIRTUAL_MACHINES:
+            yield machine_names.ORPHANED_VM, about.name
+            yield machine_names.ORPHANED_AT, now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        elif kind is kinds.VIRTUAL_DISKS:
+            yield machine_names.orphaned_disk(about.name), about.name
+
+
+def is_done(target: Target, native: ParentMachine) -> bool:
+    """Report whether nothing that is to be deleted is known to exist."""
+    return target.spec is None and not any(_parts(target, native))
