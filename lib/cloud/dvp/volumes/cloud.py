@@ -46,6 +46,8 @@ from lib.kube import objects
 FEATURES = frozenset({Feature.LIST, Feature.EXPAND_OFFLINE, Feature.EXPAND_ONLINE})
 HELD_S = 5.0
 """How long a read waits for the watch to show this process's own last write."""
+_QUOTA = "exceeded quota"
+"""Source: k8s.io/apiserver pkg/admission/plugin/resourcequota/controller.go."""
 T = TypeVar("T", bound=objects.HasMetadata)
 
 
@@ -264,6 +266,7 @@ class DvpVolumes(Volumes):
         disk = self._owned(volume.id, operation)
         requested = disk.spec.persistent_volume_claim.size
         if quantity_bytes.size_bytes(requested) >= size_bytes:
+            _require_expansion(disk, operation)
             return
         if translate.volume(disk, (), {}).phase is VolumePhase.BUSY:
             text = f"the disk is in phase {disk.status.phase}"
@@ -407,6 +410,21 @@ class DvpVolumes(Volumes):
             self._parent.delete(DISK_ATTACHMENTS, metadata.name, metadata.uid)
         except errors.NotFound:
             return
+
+
+def _require_expansion(disk: VirtualDisk, operation: str) -> None:
+    """Report why the parent does not do what an earlier request has asked of it.
+
+    Raises:
+        QuotaExceeded, Busy: it waits for the quota, or for something else.
+    """
+    refused = translate.refused_expansion(disk)
+    if refused is None:
+        return
+    text = f"the parent does not expand the disk: {refused.reason}: {refused.message}"
+    is_quota = _QUOTA in refused.message
+    kind = errors.QuotaExceeded if is_quota else errors.Busy
+    raise kind(text, operation=operation, resource=disk.metadata.name)
 
 
 def _host(

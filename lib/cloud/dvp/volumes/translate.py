@@ -97,9 +97,27 @@ def volume(
         is_in_full=True,
         created_at=metadata.creation_timestamp,
         message=failure.message if failure else "",
-        expanding_to_bytes=requested if 0 < capacity < requested else 0,
+        expanding_to_bytes=_expanding_to_bytes(disk),
         native=disk,
     )
+
+
+def _expanding_to_bytes(disk: VirtualDisk) -> int:
+    """Return the size to which a disk is being expanded; 0: it is not."""
+    capacity = quantity_bytes.size_bytes(disk.status.capacity)
+    requested = quantity_bytes.size_bytes(disk.spec.persistent_volume_claim.size)
+    is_expanding = 0 < capacity < requested and refused_expansion(disk) is None
+    return requested if is_expanding else 0
+
+
+def refused_expansion(disk: VirtualDisk) -> ParentCondition | None:
+    """Return why the parent does not expand a disk now; None while it does.
+
+    Source: deckhouse/virtualization, condition Resizing of VirtualDisk: NotAvailable
+    while the disk migrates or its claim may not be changed. The parent tries again.
+    """
+    resizing = condition(disk.status.conditions, "Resizing")
+    return resizing if resizing is not None and resizing.status == "False" else None
 
 
 def _phase(disk: VirtualDisk) -> tuple[VolumePhase, ParentCondition | None]:
@@ -115,8 +133,7 @@ def _phase(disk: VirtualDisk) -> tuple[VolumePhase, ParentCondition | None]:
     if phase is VolumePhase.FAILED or (phase is VolumePhase.CREATING and is_false):
         return phase, ready
     if phase in (VolumePhase.RESIZING, VolumePhase.AVAILABLE):
-        resizing = condition(disk.status.conditions, "Resizing")
-        return phase, resizing if resizing and resizing.status == "False" else None
+        return phase, refused_expansion(disk)
     return phase, None
 
 

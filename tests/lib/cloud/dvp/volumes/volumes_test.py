@@ -229,6 +229,33 @@ def test_an_expansion_waits_for_the_resize(
     assert volume.size_bytes == 3 * GIB
 
 
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("forbidden: exceeded quota: storage, requested: 1Gi", Code.RESOURCE_EXHAUSTED),
+        ("the storage class is not ready", Code.ABORTED),
+    ],
+)
+def test_a_refused_expansion_names_the_reason(
+    world: disks.ParentInMemory, volumes: cloud.DvpVolumes, message: str, code: Code
+) -> None:
+    """Without a request; once the parent has expanded the disk, the call succeeds."""
+    resizing = {"type": "Resizing", "status": "False", "reason": "NotAvailable"}
+    held = disks.disk(ID, size="2Gi")
+    held["status"]["conditions"] = [{**resizing, "message": message}]
+    world.put(held)
+    waiting.until("the watch", lambda: volumes.listing())
+    with pytest.raises(RefusedCall) as refused:
+        disks.settle(volumes, model.Expand(ID, 2 * GIB), patience_s=4.0)
+    assert refused.value.code is code
+    assert f"NotAvailable: {message}" in refused.value.message
+    assert requests(world) == []
+    held["status"] |= {"conditions": [], "capacity": "2Gi"}
+    world.put(held)
+    waiting.until("the watch", lambda: volumes.listing()[0].size_bytes == 2 * GIB)
+    assert disks.settle(volumes, model.Expand(ID, 2 * GIB)).size_bytes == 2 * GIB
+
+
 def test_disks_of_machines_and_of_other_clusters_are_no_volumes(
     world: disks.ParentInMemory, volumes: cloud.DvpVolumes
 ) -> None:
