@@ -83,7 +83,7 @@ NODE_NAME = Flag(
     "node-name",
     kinds.TEXT,
     "",
-    "Name of the Node, which is the node's id with --cloud=dvp; required there.",
+    "Name of the Node; required where that is the node's id, as no metadata names it.",
     group=flags.NODES,
 )
 

@@ -44,7 +44,6 @@ EXEMPT = {
 OF_DVP = ("lib/cloud/dvp/", "lib/discovery/dvp/", "lib/lab/")
 EXEMPT_OF_DVP = {
     "lib/cloud/provider_id.py": "provider IDs of all clouds are written in one file",
-    "lib/csi/node_flags.py": "values of --cloud in the help of a flag",
 }
 
 

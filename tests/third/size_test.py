@@ -3,31 +3,22 @@
 import ast
 import pathlib
 
+from tests.harness.structure import code_lines
 from tests.third import cloud
 
 FILES = ("balancers.py", "cloud.py", "volumes.py")
 MOST = 300
-"""Lines of code: neither blank, nor docstring, nor import."""
+"""Lines of code, see `code_lines.py`."""
 
 
 def folder() -> pathlib.Path:
     return pathlib.Path(cloud.__file__).parent
 
 
-def code_lines(text: str) -> int:
-    left = set[int]()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            left |= set(range(node.lineno, (node.end_lineno or 0) + 1))
-        documented = ast.Module | ast.ClassDef | ast.FunctionDef
-        if isinstance(node, documented) and ast.get_docstring(node):
-            left |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    lines = enumerate(text.splitlines(), 1)
-    return sum(bool(line.strip()) and at not in left for at, line in lines)
-
-
 def test_a_provider_is_about_300_lines() -> None:
-    sizes = {file: code_lines((folder() / file).read_text()) for file in FILES}
+    sizes = {
+        file: code_lines.count((folder() / file).read_text()) for file in FILES
+    }
     print(", ".join(f"{file}: {size}" for file, size in sizes.items()))
     assert 100 < sum(sizes.values()) <= MOST
 
@@ -46,4 +37,4 @@ def test_it_is_written_from_the_vocabulary_alone() -> None:
 
 def test_lines_are_counted_without_docstrings_and_imports() -> None:
     text = '"""One.\n\nTwo."""\n\nimport os\n\n\ndef one() -> str:\n    """Do."""\n'
-    assert code_lines(text + "    return os.name\n") == 2
+    assert code_lines.count(text + "    return os.name\n") == 2

@@ -1,0 +1,89 @@
+"""The lines that a whole provider takes, by room: counted for DVP, the second one.
+
+Code is neither blank, nor docstring, nor import. Of files that several clouds share,
+those lines are counted that name DVP.
+"""
+
+import ast
+import pathlib
+import re
+
+from tests.harness.structure import code_lines
+
+ROOMS = (
+    "lib/cloud/dvp",
+    "lib/cloud/dvp/instances",
+    "lib/cloud/dvp/load_balancers",
+    "lib/cloud/dvp/volumes",
+    "lib/cloud/dvp/catalog",
+    "cmd/dvp_ccm",
+    "cmd/csi_controller/dvp_clouds.py",
+    "cmd/csi_node/dvp_node.py",
+    "cmd/cloud_data_discoverer/dvp.py",
+    "cmd/mooring/commands/on_dvp.py",
+    "lib/lab/dvp",
+)
+"""Folders without those below them, and files."""
+SHARED = (
+    "cmd/cloud_data_discoverer/main.py",
+    "cmd/csi_controller/main.py",
+    "cmd/csi_node/main.py",
+    "cmd/mooring/commands/providers.py",
+    "lib/cloud/provider_id.py",
+)
+"""Files with an entry for each cloud."""
+FLOWS = (
+    *("balancers", "ccm", "csi", "daemon", "discoverer", "nodes", "volumes"),
+    "discovery",
+)
+"""Packages of `lib` for every cloud."""
+WORD = re.compile(r"dvp", re.IGNORECASE)
+SOURCE = re.compile(r'Source:.*?(?=\n\s*\n|""")', re.DOTALL)
+MOST = 3_000
+"""Lines of code of the product that this provider may take."""
+
+
+def files(room: str) -> list[pathlib.Path]:
+    path = pathlib.Path(room)
+    return [path] if path.suffix else sorted(path.glob("*.py"))
+
+
+def size(room: str) -> int:
+    return sum(code_lines.count(file.read_text()) for file in files(room))
+
+
+def entry_size(path: pathlib.Path) -> int:
+    """Count the lines that name DVP, and those of functions with such a name."""
+    text = path.read_text()
+    lines = {n for n, line in enumerate(text.splitlines(), 1) if WORD.search(line)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and WORD.search(node.name):
+            lines |= set(range(node.lineno, (node.end_lineno or 0) + 1))
+    return len(lines & set(code_lines.numbers(text)))
+
+
+def test_a_provider_of_its_own_size() -> None:
+    """A table is printed; the sum does not grow unnoticed."""
+    rows = {room: size(room) for room in ROOMS}
+    rows |= {path: entry_size(pathlib.Path(path)) for path in SHARED}
+    for room, lines in rows.items():
+        print(f"{room:40} {lines:6}")
+    lab = rows["lib/lab/dvp"]
+    product = sum(rows.values()) - lab
+    print(f"{'product':40} {product:6}")
+    print(f"{'lab (simulated parent)':40} {lab:6}")
+    assert all(rows.values())
+    assert product <= MOST
+
+
+def test_no_flow_knows_the_provider() -> None:
+    """Neither code nor text, but for paragraphs that name a source."""
+    named = {}
+    for package in FLOWS:
+        paths = sorted(pathlib.Path("lib", package).rglob("*.py"))
+        assert paths, package
+        texts = [SOURCE.sub("", path.read_text()) for path in paths]
+        count = sum(len(WORD.findall(text)) for text in texts)
+        print(f"lib/{package:12} {len(paths):4} files, {count} lines about DVP")
+        named[package] = count
+    assert set(named.values()) == {0}
