@@ -10,7 +10,8 @@ ROW = re.compile(r"^\| `(tests/[^`]+)` \| (default|long) \| \d+ \| \S.* \|$")
 CSI = (
     *("bench:node_plugin", "bench:volumes"),
     *("lab/csi:", "lab/guest:", "lab/kubelet:", "lab/node:"),
-    *("lab/dvp:sanity-long", "lab/dvp:sidecars-long", "lab/dvp:volumes"),
+    *("lab/dvp:adoption-long", "lab/dvp:sanity-long"),
+    *("lab/dvp:sidecars-long", "lab/dvp:volumes"),
     "lab/images:image",  # of csi-node
 )
 """Batches of csi-controller and of csi-node, which share lib/csi."""
@@ -27,8 +28,8 @@ PACKAGED = (
 )
 """They run the tool as it is packaged, or all programs."""
 OWN = {
-    "lib/discoverer": ("bench:discovery", "lab/discovery:"),
-    "lib/discovery": ("bench:discovery", "lab/discovery:"),
+    "lib/discoverer": ("bench:discovery", "lab/discovery:", "lab/dvp:discoverer"),
+    "lib/discovery": ("bench:discovery", "lab/discovery:", "lab/dvp:discoverer"),
     "lib/discovery/openstack": ("bench:discovery", "lab/discovery:"),
     "lib/volumes": CSI,
     "lib/csi": CSI,
@@ -41,6 +42,7 @@ OWN = {
         "lab/charts:alerts",
         "lab/charts:discoverer",
         "lab/discovery:",
+        "lab/dvp:discoverer",
     ),
     "charts/osdpl-controller": (
         "bench:osdpl_values",

@@ -16,6 +16,7 @@ from lib.lab import places
 from lib.lab.artifacts import programs
 from lib.lab.daemons import csi
 from lib.lab.dvp import project as projects
+from lib.lab.dvp import quantities
 from lib.lab.dvp.kinds import ATTACHMENTS, DISKS
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, control_plane, kube_objects
@@ -25,7 +26,8 @@ from tests.harness.csi import csi_keeper
 from tests.harness.dvp import csi_dvp
 from tests.harness.dvp.dvp_parent import DvpParent
 
-NODES = ("node-1", "node-2", "node-3")
+NODES = ("node-1", "node-2", "node-3", "node-4")
+"""Of 15 volumes each: all claims have a place."""
 CLAIMS = 50
 KILLS = 4
 PATIENCE_S = 300.0
@@ -70,6 +72,45 @@ class Ground:
     def handles(self) -> set[str]:
         volumes = self.objects.all(kube_objects.VOLUME)
         return {volume["spec"]["csi"]["volumeHandle"] for volume in volumes}
+
+    def specified(self) -> dict[str, tuple[str, int, str, str]]:
+        """Return what the child specifies: by volume its class, bytes, claim, Node.
+
+        The claim is its UID; the Node is that of the VolumeAttachment.
+        """
+        nodes = {
+            name: item["spec"]["nodeName"] for name, item in self.attached().items()
+        }
+        rows = {}
+        for volume in self.objects.all(kube_objects.VOLUME):
+            spec = volume["spec"]
+            storage = self.objects.get(kube_objects.CLASS, spec["storageClassName"])
+            assert storage is not None
+            rows[spec["csi"]["volumeHandle"]] = (
+                storage["parameters"][csi_dvp.CLASS_KEY],
+                quantities.parse(spec["capacity"]["storage"]),
+                spec["claimRef"]["uid"],
+                nodes.get(volume["metadata"]["name"], ""),
+            )
+        return rows
+
+    def held(self) -> dict[str, tuple[str, int, str, str]]:
+        """Return the same by the parent's disks and attachments."""
+        machines = {
+            item["spec"]["blockDeviceRef"]["name"]: item["spec"]["virtualMachineName"]
+            for item in self.parent.all(ATTACHMENTS)
+            if item["status"]["phase"] == "Attached"
+        }
+        return {
+            disk["metadata"]["name"]: (
+                disk["spec"]["persistentVolumeClaim"]["storageClassName"],
+                quantities.parse(disk["status"]["capacity"]),
+                disk["metadata"]["labels"]["mooring.io/owner-uid"],
+                machines.get(disk["metadata"]["name"], ""),
+            )
+            for disk in self.parent.all(DISKS)
+            if disk["metadata"]["name"].startswith("pvc-")
+        }
 
     def disks(self) -> set[str]:
         names = {disk["metadata"]["name"] for disk in self.parent.all(DISKS)}
@@ -201,18 +242,18 @@ def test_many_claims_while_csi_controller_is_killed(ground: Ground) -> None:
         for name in names:
             ground.pod(f"pod-{name}", name)
         ground.until("it is killed several times", lambda: ground.keeper.kills >= KILLS)
-    slots = min(CLAIMS, 15 * len(NODES))
-    ground.until("all that fit are bound", lambda: len(ground.handles()) >= slots)
-    ground.until("and attached", lambda: len(ground.attached()) >= slots)
-    print(f"kills: {ground.keeper.kills}, disks: {len(ground.disks())}")
-    assert ground.disks() == ground.handles()
-    held = {
-        item["spec"]["blockDeviceRef"]["name"]
-        for item in ground.parent.all(ATTACHMENTS)
-        if item["status"]["phase"] == "Attached"
+    ground.until("all are bound", lambda: len(ground.handles()) == CLAIMS)
+    ground.until("and attached", lambda: len(ground.attached()) == CLAIMS)
+    held, specified = ground.held(), ground.specified()
+    print(f"kills: {ground.keeper.kills}, disks: {len(held)}")
+    for node in NODES:
+        print(f"{node}: {[row[-1] for row in held.values()].count(node)} volumes")
+    claims = {
+        item["metadata"]["uid"] for item in ground.objects.all(kube_objects.CLAIM)
     }
-    assert held == set(ground.attached())
-    assert len(ground.parent.all(ATTACHMENTS)) == len(held)
+    assert {row[2] for row in specified.values()} == claims
+    assert held == specified
+    assert len(held) == len(ground.parent.all(ATTACHMENTS)) == CLAIMS
     for name in names:
         ground.objects.delete(kube_objects.POD, f"pod-{name}")
         ground.objects.delete(kube_objects.CLAIM, name)
