@@ -77,7 +77,7 @@ def refused(call: Callable[[], object]) -> tuple[str, str]:
     return error.code().name, error.details()
 
 
-class Waiting:
+class PendingRpc:
     """An RPC that is called beside the test."""
 
     def __init__(self, pool: concurrent.futures.Executor, call: Any) -> None:
@@ -94,10 +94,10 @@ class Waiting:
 
 
 @contextlib.contextmanager
-def beside(call: Callable[[], object]) -> Iterator[Waiting]:
+def beside(call: Callable[[], object]) -> Iterator[PendingRpc]:
     """Call an RPC while the block runs."""
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        yield Waiting(pool, call)
+        yield PendingRpc(pool, call)
 
 
 def test_a_volume_waits_for_its_first_consumer(
