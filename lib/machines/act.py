@@ -9,15 +9,13 @@ from lib.cloud import errors
 from lib.cloud.machines import Results, Target
 from lib.cloud.steps import NoticeType, StepResult
 from lib.kube import client, events
-from lib.machines import model, status
+from lib.machines import model, writer
 from lib.machines.kinds import Kinds, MachineObject, merged, nested
 from lib.machines.model import Memory, Related, Snapshot, Topic
 from lib.plans import model as plans
 from lib.plans.engine import Engine, UnknownOutcome
-from lib.process import decoding
 from lib.reconcile.outcome import Requeue
 
-WRITE_TIMEOUT_S = 10.0
 LATE_S = 120.0
 """When to check for what a request of unknown outcome created later than expected."""
 Desire = Callable[[MachineObject, Related], tuple[Snapshot, Target | None]]
@@ -41,6 +39,13 @@ class MachineActor:
     def __init__(self, dependencies: Dependencies, memory: Memory) -> None:
         self._dependencies = dependencies
         self._memory = memory
+        self._writer = writer.ObjectWriter(
+            dependencies.api,
+            dependencies.stores.machines,
+            dependencies.kinds.machine,
+            dependencies.kinds.field_manager,
+            MachineObject,
+        )
 
     def act(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
         """Carry one action out; return the snapshot with the own write in it.
@@ -122,62 +127,21 @@ class MachineActor:
     ) -> Snapshot:
         kinds = self._dependencies.kinds
         body = patch(snapshot.latest, action, kinds)
-        answer = self._send(snapshot, body, client.MERGE_PATCH, subresource=None)
+        answer = self._writer.merge(snapshot.machine.metadata, body)
         count = snapshot.spec_writes + isinstance(action, model.SetProviderId)
         return dataclasses.replace(snapshot, written=answer, spec_writes=count)
-
-    def _send(
-        self,
-        snapshot: Snapshot,
-        body: Mapping[str, object],
-        content_type: str,
-        *,
-        subresource: str | None,
-    ) -> MachineObject:
-        """Send a patch; return the object as it is now."""
-        kinds, about = self._dependencies.kinds, snapshot.machine.metadata
-        query = {"fieldManager": kinds.field_manager}
-        if content_type == client.APPLY_PATCH:
-            query["force"] = "true"
-        answer = self._dependencies.api.patch(
-            kinds.machine,
-            about.name,
-            msgspec.json.encode(body),
-            about.namespace,
-            subresource=subresource,
-            content_type=content_type,
-            timeout_s=WRITE_TIMEOUT_S,
-            query=query,
-        )
-        now = decoding.decode(answer, MachineObject)
-        self._dependencies.stores.machines.note_write(
-            now.key, now.metadata.resource_version
-        )
-        return now
 
     def _write_status(
         self, snapshot: Snapshot, action: model.WriteMachineStatus
     ) -> Snapshot:
         """Apply our fields; what others have left is removed first."""
-        kinds, about = self._dependencies.kinds, snapshot.machine.metadata
-        if action.removed:
-            gone: Mapping[str, object] = dict.fromkeys(action.removed)
-            body: dict[str, object] = {"metadata": {"uid": about.uid}, "status": gone}
-            self._send(snapshot, body, client.MERGE_PATCH, subresource="status")
-        generation = about.generation
-        if snapshot.latest.metadata.generation == generation + snapshot.spec_writes:
-            generation = snapshot.latest.metadata.generation
-        body = {
-            "apiVersion": kinds.machine.api_version,
-            "kind": kinds.machine.kind,
-            "metadata": {
-                "name": about.name,
-                "namespace": about.namespace,
-                "uid": about.uid,
-            },
-            "status": status.with_generation(action.document, generation),
-        }
-        now = self._send(snapshot, body, client.APPLY_PATCH, subresource="status")
+        about = snapshot.machine.metadata
+        generation = writer.observed_generation(
+            about, snapshot.latest.metadata, snapshot.spec_writes
+        )
+        now = self._writer.apply_status(
+            about, action.document, generation, action.removed
+        )
         return dataclasses.replace(snapshot, written=now)
 
     def _apply(self, snapshot: Snapshot, action: plans.ApplyStep) -> Snapshot:
@@ -255,13 +219,6 @@ def patch(
         case model.AnnotateMachine(annotations):
             return {"metadata": {"uid": about.uid, "annotations": dict(annotations)}}
         case model.AddMachineFinalizer():
-            finalizers = [*about.finalizers, kinds.finalizer]
+            return writer.with_finalizer(about, kinds.finalizer)
         case model.RemoveMachineFinalizer():
-            finalizers = [name for name in about.finalizers if name != kinds.finalizer]
-    return {
-        "metadata": {
-            "uid": about.uid,
-            "resourceVersion": about.resource_version,
-            "finalizers": finalizers,
-        }
-    }
+            return writer.without_finalizer(about, kinds.finalizer)

@@ -8,7 +8,7 @@ from lib.cloud import errors
 from lib.cloud.machines import Reason, Results, Target
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import errors as kube_errors
-from lib.kube import events
+from lib.kube import events, store
 from lib.machines import act, decide, observe
 from lib.machines.bootstrap import BootstrapSecret
 from lib.machines.kinds import (
@@ -177,6 +177,25 @@ def watch(stores: Stores, flow: MachinesFlow, add: Enqueue) -> None:
     stores.owners.subscribe(owner)
     stores.clusters.subscribe(cluster)
     stores.secrets.subscribe(secret)
+
+
+def hints(machines: store.Store[MachineObject], add: Enqueue) -> Callable[[str], None]:
+    """Return what adds the machine of a UID when the cloud reports a change of it."""
+    keys: dict[str, str] = {}
+
+    def follow(key: str, old: MachineObject | None, new: MachineObject | None) -> None:
+        if new is not None:
+            keys[new.metadata.uid] = key
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            keys.pop(old.metadata.uid, None)
+
+    def hint(uid: str) -> None:
+        key = keys.get(uid)
+        if key is not None:
+            add(key, Topic.DRIFT)
+
+    machines.subscribe(follow)
+    return hint
 
 
 def _add_known(stores: Stores, add: Enqueue, keys: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ CLUSTER_NAME = f"{CORE}/cluster-name"
 CONTROL_PLANE = f"{CORE}/control-plane"
 PAUSED = f"{CORE}/paused"
 WATCH_FILTER = f"{CORE}/watch-filter"
+MANAGED_BY = f"{CORE}/managed-by"
 
 Path = tuple[str, ...]
 
@@ -64,6 +65,14 @@ class OwnedMeta(objects.ObjectMeta, frozen=True, rename="camel"):
 
     owner_references: tuple[OwnerReference, ...] = ()
 
+    def owner(self, kind: str) -> OwnerReference | None:
+        """Return the reference to an owner of a kind of Cluster API; None: none."""
+        for reference in self.owner_references:
+            group = reference.api_version.partition("/")[0]
+            if (group, reference.kind) == (CORE, kind):
+                return reference
+        return None
+
 
 class MachineObject(msgspec.Struct, frozen=True):
     """The provider's machine; its spec is opaque to the flow but for a few fields."""
@@ -96,11 +105,7 @@ class MachineObject(msgspec.Struct, frozen=True):
     @property
     def owner(self) -> OwnerReference | None:
         """Reference to the Machine that owns it; None without one."""
-        for reference in self.metadata.owner_references:
-            group = reference.api_version.partition("/")[0]
-            if (group, reference.kind) == (CORE, "Machine"):
-                return reference
-        return None
+        return self.metadata.owner("Machine")
 
 
 class MachineBootstrap(msgspec.Struct, frozen=True, rename="camel"):
@@ -138,10 +143,21 @@ class OwnerMachine(msgspec.Struct, frozen=True):
     status: OwnerStatus = OwnerStatus()
 
 
-class ClusterSpec(msgspec.Struct, frozen=True):
+class ControlPlaneEndpoint(msgspec.Struct, frozen=True):
+    """Address of the API server of a cluster; empty: not set."""
+
+    host: str = ""
+    port: int = 0
+
+
+NO_ENDPOINT = ControlPlaneEndpoint()
+
+
+class ClusterSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a Cluster's spec that the flow reads."""
 
     paused: bool | None = None
+    control_plane_endpoint: ControlPlaneEndpoint = NO_ENDPOINT
 
 
 class Initialization(msgspec.Struct, frozen=True, rename="camel"):

@@ -5,9 +5,9 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud.machines import Machines, Results, Target
-from lib.kube import client, fresh
+from lib.kube import client, fresh, resources
 from lib.kube import errors as kube_errors
-from lib.machines import decide, translate
+from lib.machines import bootstrap, decide, translate
 from lib.machines.kinds import Kinds, MachineObject, OwnerMachine
 from lib.machines.model import (
     MachineSettings,
@@ -19,6 +19,7 @@ from lib.machines.model import (
     Topic,
 )
 from lib.plans.engine import Engine
+from lib.process import decoding
 
 Claim = tuple[str, frozenset[Topic]]
 
@@ -89,12 +90,32 @@ class MachineObserver:
         if owner is None:
             return Related()
         namespace = machine.metadata.namespace
-        name = owner.spec.bootstrap.data_secret_name
         return Related(
             owner,
             stores.clusters.get(f"{namespace}/{owner.spec.cluster_name}"),
-            stores.secrets.get(f"{namespace}/{name}") if name else None,
+            self._secret(machine, owner.spec.bootstrap.data_secret_name or ""),
         )
+
+    def _secret(
+        self, machine: MachineObject, name: str
+    ) -> bootstrap.BootstrapSecret | None:
+        """Return the bootstrap Secret of a machine.
+
+        It is read directly if the watch does not show it: it may be new, or lack the
+        label by which Secrets are watched.
+        """
+        namespace = machine.metadata.namespace
+        secret = self._sources.stores.secrets.get(f"{namespace}/{name}")
+        is_needed = name and not machine.provider_id and not machine.is_deleted
+        if secret is not None or not is_needed:
+            return secret
+        try:
+            body = self._sources.api.read(
+                resources.SECRETS, name, namespace, timeout_s=bootstrap.READ_TIMEOUT_S
+            )
+        except kube_errors.NotFound:
+            return None
+        return decoding.decode(body, bootstrap.BootstrapSecret)
 
     def _owner(self, machine: MachineObject) -> OwnerMachine | None:
         reference = machine.owner

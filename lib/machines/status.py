@@ -9,9 +9,11 @@ conventions, conditions.
 import dataclasses
 import datetime
 from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from lib.cloud.machines import ConditionState, Reason, Results
-from lib.machines.kinds import Kinds, MachineObject, at, merged, nested
+from lib.kube import objects
+from lib.machines.kinds import Kinds, MachineObject, Path, at, merged, nested
 from lib.machines.model import WriteMachineStatus
 
 READY = "Ready"
@@ -22,6 +24,20 @@ FAILURE = ("failureReason", "failureMessage")
 MESSAGE_MAX = 1024
 """Characters of a message."""
 _STATUS = {True: "True", False: "False", None: "Unknown"}
+
+
+class HasStatus(Protocol):
+    """A machine object, or the object of its cluster."""
+
+    @property
+    def metadata(self) -> objects.ObjectMeta:
+        """The object's metadata."""
+        ...
+
+    @property
+    def status(self) -> Mapping[str, object]:
+        """The object's status."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,10 +55,17 @@ class Shown:
     deleting: str | None = None
 
 
-def is_provisioned(machine: MachineObject, kinds: Kinds) -> bool:
+def is_provisioned(shown: HasStatus, mirrors: Collection[Path]) -> bool:
     """Report whether any field shows it, of this contract or an older one."""
-    paths = (PROVISIONED, *kinds.mirrors)
-    return any(at(machine.status, path) is True for path in paths)
+    return any(at(shown.status, path) is True for path in (PROVISIONED, *mirrors))
+
+
+def provisioned(mirrors: Collection[Path]) -> dict[str, object]:
+    """Return the fields that show it. mirrors: those of older contracts."""
+    document: dict[str, object] = {}
+    for path in (PROVISIONED, *mirrors):
+        document = merged(document, nested(path, True))
+    return document
 
 
 def change(
@@ -67,7 +90,7 @@ def change(
         for field in FAILURE
         if field not in document and machine.status.get(field) is not None
     )
-    if not removed and _holds(machine, document):
+    if not removed and holds(machine, document):
         return None
     return WriteMachineStatus(document, removed)
 
@@ -77,12 +100,9 @@ def _provisioned(
 ) -> Mapping[str, object]:
     """Return the fields that show it; without them until it is true."""
     is_true = results is not None and results.is_provisioned
-    if not (is_true or is_provisioned(machine, kinds)):
+    if not (is_true or is_provisioned(machine, kinds.mirrors)):
         return {}
-    document: dict[str, object] = {}
-    for path in (PROVISIONED, *kinds.mirrors):
-        document = merged(document, nested(path, True))
-    return document
+    return provisioned(kinds.mirrors)
 
 
 def _observed(machine: MachineObject, results: Results | None) -> Mapping[str, object]:
@@ -113,9 +133,9 @@ def _failure(machine: MachineObject, shown: Shown) -> Mapping[str, object]:
     return {"failureReason": str(failure.reason), "failureMessage": failure.message}
 
 
-def recorded_conditions(machine: MachineObject) -> Mapping[str, Mapping[str, object]]:
+def recorded_conditions(shown: HasStatus) -> Mapping[str, Mapping[str, object]]:
     """Return the conditions that an object has, by type."""
-    listed = machine.status.get("conditions")
+    listed = shown.status.get("conditions")
     rows = listed if isinstance(listed, list) else []
     return {str(row.get("type")): row for row in rows if isinstance(row, Mapping)}
 
@@ -127,20 +147,31 @@ def _conditions(
     own_types: Collection[str],
     now: datetime.datetime,
 ) -> list[Mapping[str, object]]:
-    paused = ConditionState(
-        shown.is_paused, Reason.PAUSED if shown.is_paused else Reason.NOT_PAUSED
-    )
     states: dict[str, ConditionState | None] = {
         READY: shown.state,
         kinds.condition: shown.state,
-        PAUSED: paused,
+        PAUSED: paused(shown.is_paused),
         **dict.fromkeys(own_types),
     }
     if shown.results is not None:
         states |= dict(shown.results.conditions)
     if shown.deleting is not None:
         states[DELETING] = ConditionState(True, Reason.DELETING, shown.deleting)
-    recorded = recorded_conditions(machine)
+    return conditions(machine, states, now)
+
+
+def paused(is_paused: bool) -> ConditionState:
+    """Return the condition that shows whether an object is paused."""
+    return ConditionState(is_paused, Reason.PAUSED if is_paused else Reason.NOT_PAUSED)
+
+
+def conditions(
+    shown: HasStatus,
+    states: Mapping[str, ConditionState | None],
+    now: datetime.datetime,
+) -> list[Mapping[str, object]]:
+    """Return conditions by type, without observedGeneration; None: as recorded."""
+    recorded = recorded_conditions(shown)
     rows = [
         _condition(type_, state, recorded.get(type_), now)
         for type_, state in states.items()
@@ -172,18 +203,18 @@ def _condition(
     }
 
 
-def _holds(machine: MachineObject, document: Mapping[str, object]) -> bool:
+def holds(shown: HasStatus, document: Mapping[str, object]) -> bool:
     """Report whether the object shows all of a document, for its own generation."""
-    recorded = recorded_conditions(machine)
+    recorded = recorded_conditions(shown)
     rows = document["conditions"]
     for row in rows if isinstance(rows, list) else []:
         before = dict(recorded.get(str(row["type"]), {}))
-        if before.pop("observedGeneration", 0) != machine.metadata.generation:
+        if before.pop("observedGeneration", 0) != shown.metadata.generation:
             return False
         if {"message": "", **before} != row:
             return False
     return all(
-        _is_within(value, machine.status.get(name))
+        _is_within(value, shown.status.get(name))
         for name, value in document.items()
         if name != "conditions"
     )

@@ -10,6 +10,7 @@ from lib.cloud.machines import (
     Target,
 )
 from lib.cloud.steps import Problem
+from lib.kube import objects
 from lib.machines import bootstrap
 from lib.machines.kinds import (
     CONTROL_PLANE,
@@ -17,6 +18,7 @@ from lib.machines.kinds import (
     WATCH_FILTER,
     Kinds,
     MachineObject,
+    OwnerCluster,
 )
 from lib.machines.model import (
     IGNORED,
@@ -44,33 +46,33 @@ def assess(
     bytes_max: int,
 ) -> Assessment:
     """Return what may be done for a machine now. bytes_max: of bootstrap data."""
-    if not _is_responsible(machine, settings):
+    if not is_responsible(machine.metadata, settings):
         return IGNORED
     if machine.is_deleted:
         has_finalizer = kinds.finalizer in machine.metadata.finalizers
         stage = MachineStage.DELETED if has_finalizer else MachineStage.IGNORED
-        if has_finalizer and _is_paused(machine, related):
+        if has_finalizer and is_paused(machine.metadata, related.cluster):
             stage = MachineStage.PAUSED
         return Assessment(stage, bootstrap=None)
     if related.owner is None or related.cluster is None:
         return IGNORED
-    if _is_paused(machine, related):
+    if is_paused(machine.metadata, related.cluster):
         return Assessment(MachineStage.PAUSED)
     return _prerequisites(machine, related, bytes_max)
 
 
-def _is_responsible(machine: MachineObject, settings: MachineSettings) -> bool:
-    about = machine.metadata
+def is_responsible(about: objects.ObjectMeta, settings: MachineSettings) -> bool:
+    """Report whether this process reconciles an object, by its label and namespace."""
     label = about.labels.get(WATCH_FILTER, "")
     is_filtered = bool(settings.watch_filter) and label != settings.watch_filter
     is_elsewhere = settings.namespace not in ("", about.namespace)
     return not (is_filtered or is_elsewhere)
 
 
-def _is_paused(machine: MachineObject, related: Related) -> bool:
+def is_paused(about: objects.ObjectMeta, cluster: OwnerCluster | None) -> bool:
     """Report whether nothing may be done; an annotation of any value suffices."""
-    is_paused = related.cluster is not None and bool(related.cluster.spec.paused)
-    return is_paused or PAUSED in machine.metadata.annotations
+    has_pause = cluster is not None and bool(cluster.spec.paused)
+    return has_pause or PAUSED in about.annotations
 
 
 def _prerequisites(

@@ -22,6 +22,7 @@ from lib.cloud.openstack.routes import desire
 from lib.discovery import model as discovery_model
 from lib.doctor import model as doctor_model
 from lib.helm import model as helm_model
+from lib.machines.clusters import model as clusters_model
 from lib.nodes import preview as nodes_preview
 from lib.osdpl import admission, snapshot, states
 from lib.osdpl import metrics as osdpl_metrics
@@ -51,7 +52,7 @@ def _values(*enums: type[enum.Enum]) -> Names:
 # ------------------------------------------------------------------ from the code
 
 
-OF_NO_COMPONENT = (machines.Reason,)
+OF_NO_COMPONENT = (machines.Reason, clusters_model.ClusterReason)
 """Reasons that no component reports yet."""
 
 

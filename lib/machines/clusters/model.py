@@ -1,0 +1,216 @@
+"""What the flow knows and does: kinds, stages, snapshots, actions."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+import msgspec
+
+from lib.cloud import machines, steps
+from lib.cloud.model import Unknown
+from lib.kube.resources import Resource
+from lib.kube.store import Store
+from lib.machines.kinds import (
+    NO_ENDPOINT,
+    ControlPlaneEndpoint,
+    MachineObject,
+    OwnedMeta,
+    OwnerCluster,
+    OwnerReference,
+    Path,
+    at,
+)
+from lib.plans import model as plans
+from lib.reconcile import outcome
+
+
+class ClusterReason(steps.ProblemReason):
+    """Reasons of conditions and Events of infrastructure clusters."""
+
+    PROVISIONED = "Provisioned"
+    WAITING_FOR_MACHINES = "WaitingForMachines"
+    """It is deleted once none of its machine objects exists."""
+    CLEANING_UP = "CleaningUp"
+    """Resources that machines have left are being deleted."""
+    CLEANUP_FAILED = "CleanupFailed"
+    """The cloud could not be read, or rejected a deletion."""
+    CLEANUP_SKIPPED = "CleanupSkipped"
+    """Another cluster object of this process exists: nothing was deleted."""
+
+
+class Topic(enum.StrEnum):
+    """Why a cluster is reconciled."""
+
+    SYNC = "sync"
+    """One of its objects has changed, or its cleanup goes on."""
+
+
+class ClusterStage(enum.Enum):
+    """What the objects of Cluster API allow to be done for a cluster."""
+
+    IGNORED = "ignored"
+    """It has no owner, or another controller is responsible for it."""
+    PAUSED = "paused"
+    DESIRED = "desired"
+    DELETED = "deleted"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterKinds:
+    """All that the flow knows of a provider's kind.
+
+    cluster: the provider's infrastructure cluster. finalizer: of it. field_manager: of
+    its status. mirrors: paths in status that repeat `initialization.provisioned` for
+    older contracts.
+    """
+
+    cluster: Resource
+    finalizer: str
+    field_manager: str
+    mirrors: tuple[Path, ...] = (("ready",),)
+
+
+class ClusterObject(msgspec.Struct, frozen=True):
+    """The provider's infrastructure cluster."""
+
+    metadata: OwnedMeta
+    spec: Mapping[str, object] = msgspec.field(default_factory=dict)
+    status: Mapping[str, object] = msgspec.field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """namespace/name."""
+        return self.metadata.key
+
+    @property
+    def is_deleted(self) -> bool:
+        """True once its deletion was requested."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Report whether spec.controlPlaneEndpoint is set."""
+        return bool(at(self.spec, ("controlPlaneEndpoint", "host")))
+
+    @property
+    def owner(self) -> OwnerReference | None:
+        """Reference to the Cluster that owns it; None without one."""
+        return self.metadata.owner("Cluster")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterStores:
+    """The watched kinds."""
+
+    infrastructure: Store[ClusterObject]
+    clusters: Store[OwnerCluster]
+    machines: Store[MachineObject]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Leftover:
+    """Resources of one machine that does not exist any more.
+
+    owned: what carries the ownership tag. target: of their deletion; None: they can
+    not be deleted by this process. observed: what exists of the target.
+    """
+
+    owned: tuple[machines.Owned, ...]
+    target: machines.Target | None = None
+    observed: machines.Observation | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Kind and name of each resource."""
+        return tuple(f"{resource.kind} {resource.name}" for resource in self.owned)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that one reconciliation knows of one cluster.
+
+    held: our own last write is not back in the watch yet. machines: names of its
+    machine objects. others: keys of further cluster objects that this process
+    reconciles. endpoint: of the API server. left: None: the cloud was not read.
+    failures: why the last deletions were rejected. written: the object as the last
+    write of this reconciliation returned it. spec_writes: own writes that have changed
+    its generation.
+    """
+
+    cluster: ClusterObject
+    held: bool = False
+    stage: ClusterStage = ClusterStage.IGNORED
+    machines: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    endpoint: ControlPlaneEndpoint = NO_ENDPOINT
+    left: tuple[Leftover, ...] | Unknown | None = None
+    failures: tuple[str, ...] = ()
+    written: ClusterObject | None = None
+    spec_writes: int = 0
+
+    @property
+    def latest(self) -> ClusterObject:
+        """The object as it is after what this reconciliation has written."""
+        return self.written or self.cluster
+
+    @property
+    def uid(self) -> str:
+        """UID of the object."""
+        return self.cluster.metadata.uid
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AddClusterFinalizer:
+    """Keep the object until all that its machines have left is deleted."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RemoveClusterFinalizer:
+    """Release the object."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SetEndpoint:
+    """Write spec.controlPlaneEndpoint; it is not changed afterwards."""
+
+    endpoint: ControlPlaneEndpoint
+
+
+@dataclasses.dataclass(frozen=True)
+class WriteClusterStatus:
+    """Apply all fields of the status that are ours.
+
+    document: without observedGeneration. removed: fields of others to be removed.
+    """
+
+    document: Mapping[str, object]
+    removed: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CleanUp:
+    """Apply one step of the deletion of leftovers. name: of the machine."""
+
+    name: str
+    step: plans.ApplyStep
+
+    def __str__(self) -> str:
+        return str(self.step)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RecordClusterEvent(outcome.ReportAction):
+    """Record a warning about the cluster object."""
+
+    reason: steps.ProblemReason
+    message: str
+
+
+Action = (
+    AddClusterFinalizer
+    | RemoveClusterFinalizer
+    | SetEndpoint
+    | WriteClusterStatus
+    | CleanUp
+    | RecordClusterEvent
+)
