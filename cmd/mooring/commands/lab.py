@@ -95,8 +95,7 @@ def up(  # noqa: PLR0913 - one argument for each option
         try:
             with edge.display(where.log / LOG) as shown:
                 started = whole.up(started, _sources(pex_folder), shown)
-            if started.has_manager:
-                lab_show.settle(started)
+            lab_show.settle(started)
         except KeyboardInterrupt:
             before.halt()
             raise

@@ -17,7 +17,7 @@ from lib.lab.run import observed_steps
 from lib.lab.status import table
 from lib.lab.whole import component_demo, parts, record, whole
 from lib.lab.whole import demo as scenario
-from mooring.commands import edge, providers
+from mooring.commands import edge, lab_path, providers
 from mooring.commands import plan_routes as plan_command
 
 SETTLE_S = 120
@@ -59,11 +59,26 @@ class _Filling:
 
 
 def settle(lab: parts.Lab) -> None:
-    """Show the Nodes until openstack-ccm has initialised them all.
+    """Show what becomes of the servers until all is complete.
 
     Raises:
         LabError: it did not within the time limit; the lab keeps running.
     """
+    if providers.of(lab.grounds.name).has_path:
+        _show_path(lab)
+    elif lab.has_manager:
+        _show_nodes(lab)
+
+
+def _show_path(lab: parts.Lab) -> None:
+    """Show servers, Nodes, an address and a volume in one table."""
+    life = lab_path.LabPath(lab)
+    if not show_steps("From a server to a volume", life, life.steps()):
+        raise errors.LabError(f"not complete in time; the logs are in {lab.where.log}")
+
+
+def _show_nodes(lab: parts.Lab) -> None:
+    """Show the Nodes until the manager has initialised them all."""
     with _Filling(rich.console.Console()) as filling:
         done = scenario.wait(
             scenario.initialised(lab.record.servers),

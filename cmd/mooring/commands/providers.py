@@ -74,7 +74,8 @@ class Provider:
     of `render` of this name. client: the command of `lab` that runs the cloud's own
     client. grounds: the cloud of a lab. existing: the cloud that the value of
     `existing_flag` names. is_configured: reports whether the environment alone is a
-    configuration. None: the provider has no such thing.
+    configuration. None: the provider has no such thing. has_path: `lab up` also shows
+    the address of a Service and a bound claim, which take seconds.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Provider:
     client: Callable[[], click.Command] | None = None
     existing: Callable[[str], "lab_grounds.Existing"] | None = None
     is_configured: Callable[[Mapping[str, str]], bool] | None = None
+    has_path: bool = False
 
     @property
     def existing_argument(self) -> str:
@@ -206,6 +208,7 @@ PROVIDERS = {
         remedies=_remedies_on_dvp,
         grounds=_dvp_grounds,
         is_configured=_is_dvp_configured,
+        has_path=True,
     ),
 }
 DEFAULT = next(iter(PROVIDERS))

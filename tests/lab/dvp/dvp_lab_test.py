@@ -1,6 +1,7 @@
 """`mooring lab up --cloud dvp` to `down`: VMs, Nodes, a Service's address, a claim."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -41,13 +42,34 @@ def tool(lease: leases.Lease) -> Iterator[LabTool]:
         opened.run("down", "--wipe")
 
 
+def check_path(text: str) -> None:
+    """Fail unless `up` shows VMs, Nodes, address and claim in one table."""
+    _, _, path = text.partition("From a server to a volume")
+    _, header, table = path.partition("Observed")
+    assert header
+    rows = [line.strip() for line in table.partition("Look around")[0].splitlines()]
+    for number in (1, 2, 3):
+        vm = rf"mooring-lab-{number}-[0-9a-f]+"
+        assert_row(
+            rows, rf"server mooring-lab-{number} +[\d.]+ +{vm} in zone [abc]: 10"
+        )
+        assert_row(
+            rows, rf"Node mooring-lab-{number} +[\d.]+ +dvp://{vm}, generic, zone"
+        )
+    assert_row(rows, r"Service default/mooring-lab: address +[\d.]+ +192\.0\.2\.\d+")
+    assert_row(rows, r"claim default/mooring-lab: bound +[\d.]+ +volume pvc-")
+
+
+def assert_row(rows: list[str], pattern: str) -> None:
+    assert [row for row in rows if re.match(pattern, row)], (pattern, rows)
+
+
 def test_a_lab_from_up_to_down(tool: LabTool) -> None:
     """The demo stops, migrates and deletes VMs; each step is observed."""
     folder = str(pexes.beside(pexes.TOOL).parent)
     code, text = tool.run("up", "--cloud", "dvp", "--pex-folder", folder)
     assert code == 0
-    for number in (1, 2, 3):
-        assert f"dvp://mooring-lab-{number}-" in text
+    check_path(text)
     code, text = tool.run("status", "-o", "json")
     assert code == 0
     programs = {row["program"] for row in json.loads(text)["programs"]}

@@ -1,0 +1,98 @@
+"""The table of `lab up`: from a server to its Node, to an address and to a volume."""
+
+import contextlib
+import functools
+
+from lib.kube import errors as kube_errors
+from lib.kube import resources
+from lib.lab.daemons import csi
+from lib.lab.grounds import servers
+from lib.lab.kube import kube_objects
+from lib.lab.run import observed_steps
+from lib.lab.whole import demo, parts, whole
+
+NAME = "mooring-lab"
+"""Of a Service and a claim, which stay in the lab."""
+NAMESPACE = "default"
+
+
+class LabPath:
+    """What becomes of the servers of a lab, and of a Service and a claim."""
+
+    def __init__(self, lab: parts.Lab) -> None:
+        self._lab = lab
+        self._look = whole.look(lab)
+        self._objects = kube_objects.Objects(lab.api(), NAMESPACE)
+
+    def steps(self) -> tuple[observed_steps.ObservedStep, ...]:
+        """Return the steps of the components that run, in order."""
+        lab, step, names = (
+            self._lab,
+            observed_steps.ObservedStep,
+            self._lab.record.names,
+        )
+        steps = [step(f"server {n}", _wait, self._server(n)) for n in names]
+        if lab.has_manager:
+            steps += [step(f"Node {n}", _wait, self._node(n)) for n in names]
+        if lab.has_balancers:
+            title = f"Service {NAMESPACE}/{NAME}: address"
+            steps.append(step(title, self._expose, self._address))
+        if lab.has_claims and not lab.has_volumes:
+            title = f"claim {NAMESPACE}/{NAME}: bound"
+            steps.append(step(title, self._claim, self._bound))
+        return tuple(steps)
+
+    def delete(self) -> None:
+        """Delete what the steps create; fine when it is absent."""
+        self._objects.delete(resources.SERVICES, NAME)
+        self._objects.delete(kube_objects.CLAIM, NAME)
+
+    def _server(self, name: str) -> "functools.partial[str]":
+        return functools.partial(self._server_now, name)
+
+    def _node(self, name: str) -> "functools.partial[str]":
+        return functools.partial(self._node_now, name)
+
+    def _server_now(self, name: str) -> str:
+        server = self._look().server(name)
+        if server is None or server.status != servers.ACTIVE:
+            return ""
+        where = f" in zone {server.zone}" if server.zone else ""
+        return f"{server.id}{where}: {', '.join(server.addresses)}"
+
+    def _node_now(self, name: str) -> str:
+        view = self._look()
+        node = view.node(name)
+        if node is None or not demo.initialised([name])(view):
+            return ""
+        return f"{node.provider_id}, {node.type}, zone {node.zone}"
+
+    def _expose(self) -> None:
+        spec = {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]}
+        # They exist if the lab was started before.
+        with contextlib.suppress(kube_errors.AlreadyExists):
+            self._objects.make(resources.SERVICES, NAME, spec=spec)
+
+    def _address(self) -> str:
+        service = self._objects.get(resources.SERVICES, NAME) or {}
+        rows = service.get("status", {}).get("loadBalancer", {}).get("ingress", [])
+        return ", ".join(str(row["ip"]) for row in rows if row.get("ip"))
+
+    def _claim(self) -> None:
+        spec = {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": csi.CLASS,
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+        with contextlib.suppress(kube_errors.AlreadyExists):
+            self._objects.make(kube_objects.CLAIM, NAME, spec=spec)
+
+    def _bound(self) -> str:
+        claim = self._objects.get(kube_objects.CLAIM, NAME) or {}
+        if claim.get("status", {}).get("phase") != "Bound":
+            return ""
+        return f"volume {claim['spec']['volumeName']}"
+
+
+def _wait() -> None:
+    """Do nothing: the step follows from what runs already."""
