@@ -17,6 +17,7 @@ from lib.balancers import preview as balancers_preview
 from lib.ccm import metrics as ccm_metrics
 from lib.cloud import errors, load_balancers, machines, routes, steps
 from lib.cloud.dvp.load_balancers import service_plan
+from lib.cloud.dvp.machines import machine_reasons
 from lib.cloud.openstack.load_balancers.spec import reasons
 from lib.cloud.openstack.routes import desire
 from lib.discovery import model as discovery_model
@@ -52,8 +53,18 @@ def _values(*enums: type[enum.Enum]) -> Names:
 # ------------------------------------------------------------------ from the code
 
 
-OF_NO_COMPONENT = (machines.Reason, clusters_model.ClusterReason)
-"""Reasons that no component reports yet."""
+STATES = {
+    *(machines.Reason.WAITING_FOR_CLUSTER, machines.Reason.WAITING_FOR_BOOTSTRAP),
+    *(machines.Reason.RUNNING, machines.Reason.NOT_READY, machines.Reason.STOPPED),
+    *(machines.Reason.FAILED, machines.Reason.ERROR, machines.Reason.DELETING),
+    *(machines.Reason.PAUSED, machines.Reason.NOT_PAUSED),
+    machine_reasons.DvpMachineReason.PARTS_READY,
+    machine_reasons.DvpMachineReason.SPEC_APPLIED,
+    clusters_model.ClusterReason.PROVISIONED,
+    clusters_model.ClusterReason.WAITING_FOR_MACHINES,
+    clusters_model.ClusterReason.CLEANING_UP,
+}
+"""Reasons of conditions of machines and clusters that are no Events: docs/capdvp.md."""
 
 
 def event_reasons() -> Names:
@@ -65,8 +76,11 @@ def event_reasons() -> Names:
         service_plan.DvpReason,
         routes.Reason,
         desire.NeutronReason,
+        machines.Reason,
+        machine_reasons.DvpMachineReason,
+        clusters_model.ClusterReason,
     )
-    assert {*enums, *OF_NO_COMPONENT} == set(steps.ProblemReason.__subclasses__())
+    assert set(enums) == set(steps.ProblemReason.__subclasses__())
     literals = {
         text
         for _, name, call in _calls()
@@ -74,7 +88,8 @@ def event_reasons() -> Names:
         for text in sheets.texts(sheets.arguments(call))
         if CAMEL.fullmatch(text)
     }
-    return _values(*enums) | literals | set(_error_reasons()) | set(_event_names())
+    values = _values(*enums) - set(map(str, STATES))
+    return values | literals | set(_error_reasons()) | set(_event_names())
 
 
 def _error_reasons() -> Iterator[str]:

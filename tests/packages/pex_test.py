@@ -15,6 +15,14 @@ DVP = "lib/cloud/dvp"
 OTHERS = {
     "openstack-ccm": {f"{OPENSTACK}/volumes", "lib/volumes", "lib/csi", DVP},
     "dvp-ccm": {OPENSTACK, f"{DVP}/volumes", "lib/volumes", "lib/csi"},
+    "capdvp": {
+        OPENSTACK,
+        f"{DVP}/volumes",
+        f"{DVP}/load_balancers",
+        "lib/nodes",
+        "lib/volumes",
+        "lib/csi",
+    },
     "csi-controller": {f"{OPENSTACK}/load_balancers", "lib/balancers", "lib/nodes"},
     "csi-node": {
         f"{OPENSTACK}/load_balancers",
@@ -35,6 +43,7 @@ OTHERS = {
 PEXES = (
     "openstack-ccm",
     "dvp-ccm",
+    "capdvp",
     "csi-controller",
     "csi-node",
     "cloud-data-discoverer",
@@ -88,6 +97,15 @@ TABLE = [
         2,
         "--parent-kubeconfig: not set: must be the path of the parent's kubeconfig",
         id="dvp-ccm, no parent named",
+    ),
+    pytest.param("capdvp", ["--help"], 0, "--deletion-timeout", id="capdvp --help"),
+    pytest.param("capdvp", ["--version"], 0, "capdvp 0.", id="capdvp --version"),
+    pytest.param(
+        "capdvp",
+        ["--leader-election-namespace=x"],
+        2,
+        "CLUSTER_UUID: not set: must be the UUID of this cluster",
+        id="capdvp, no cluster named",
     ),
     pytest.param("csi-controller", ["--help"], 0, "--endpoint", id="csi --help"),
     pytest.param("csi-controller", ["--version"], 0, "csi-controller 0.", id="csi -V"),
@@ -269,10 +287,11 @@ def requirements(name: str) -> set[str]:
 
 
 def test_a_manager_of_dvp_contains_no_sdk_of_another_cloud() -> None:
-    present = requirements("dvp-ccm")
-    print(f"dvp-ccm.pex: {', '.join(sorted(present))}")
-    assert {"kubernetes", "urllib3", "msgspec"} <= present
-    assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
+    for name in ("dvp-ccm", "capdvp"):
+        present = requirements(name)
+        print(f"{name}.pex: {', '.join(sorted(present))}")
+        assert {"kubernetes", "urllib3", "msgspec"} <= present
+        assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
     assert requirements("openstack-ccm") >= {"openstacksdk", "keystoneauth1"}
 
 

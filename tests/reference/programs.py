@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from capdvp import main as capdvp
 from cloud_data_discoverer import main as discoverer
 from csi_controller import main as csi_controller
 from csi_node import main as csi_node
@@ -14,6 +15,7 @@ from tests.reference import sheets
 FLAGS: Mapping[str, tuple[flags.Flag[object], ...]] = {
     "openstack-ccm": manager_options.FLAGS,
     "dvp-ccm": dvp_ccm.FLAGS,
+    "capdvp": capdvp.FLAGS,
     "csi-controller": csi_controller.FLAGS,
     "csi-node": csi_node.FLAGS,
     "cloud-data-discoverer": discoverer.FLAGS,

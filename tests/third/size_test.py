@@ -16,9 +16,7 @@ def folder() -> pathlib.Path:
 
 
 def test_a_provider_is_about_300_lines() -> None:
-    sizes = {
-        file: code_lines.count((folder() / file).read_text()) for file in FILES
-    }
+    sizes = {file: code_lines.count((folder() / file).read_text()) for file in FILES}
     print(", ".join(f"{file}: {size}" for file, size in sizes.items()))
     assert 100 < sum(sizes.values()) <= MOST
 

@@ -21,6 +21,7 @@ from lib.lab.kube.kube_objects import Json
 
 PLATFORM = "d8-cloud-provider-openstack"
 """The namespace in which Deckhouse runs what knows OpenStack."""
+PLATFORM_OF_DVP = "d8-cloud-provider-dvp"
 SYSTEM = "kube-system"
 OPENSTACK = "openstack"
 UMBRELLA = "cloud-provider-openstack"
@@ -86,6 +87,8 @@ SNAPSHOTS = (
     Snapshot(UMBRELLA, "defaults", SYSTEM),
     Snapshot(UMBRELLA, "one-host", SYSTEM),
     Snapshot(UMBRELLA, "production", "openstack-system"),
+    Snapshot("capdvp", "deckhouse", PLATFORM_OF_DVP),
+    Snapshot("capdvp", "usual", "capdvp-system"),
     Snapshot("cloud-data-discoverer", "proxy", PLATFORM),
     Snapshot("cloud-data-discoverer", "secure-port", PLATFORM),
     Snapshot("csi-controller", "own-secret", SYSTEM),
@@ -205,11 +208,13 @@ def _write(copy: pathlib.Path, files: Mapping[str, str]) -> None:
 def rewrite(where: places.Places, root: pathlib.Path) -> tuple[pathlib.Path, ...]:
     """Write the copies of the library, then render every snapshot into its file.
 
-    Returns the snapshots' files that have changed.
+    Returns the files that have changed: snapshots, and components for clusterctl.
 
     Raises:
         LabError: as `render`; the files before it are written by then.
     """
+    from lib.lab.charts import clusterctl  # renders by functions of this module
+
     vendor(root)
     changed = []
     for snapshot in SNAPSHOTS:
@@ -217,4 +222,5 @@ def rewrite(where: places.Places, root: pathlib.Path) -> tuple[pathlib.Path, ...
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
             changed.append(file)
-    return tuple(changed)
+    components = clusterctl.rewrite(where, root)
+    return (*changed, components) if components else tuple(changed)

@@ -1,0 +1,1 @@
+"""capdvp: the Cluster API infrastructure provider of DVP."""

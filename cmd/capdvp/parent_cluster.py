@@ -1,0 +1,55 @@
+"""DVP as capdvp uses it: the kinds of Cluster API, and the parent opened once."""
+
+from collections.abc import Callable, Mapping
+
+from capdvp import version
+from lib.capi.provider_parts import ProviderKinds
+from lib.cloud import protocol
+from lib.cloud.dvp import config, parent
+from lib.cloud.dvp.machines.cloud import DvpMachines
+from lib.cloud.machines import ReadBootstrap
+from lib.cloud.support.source import Observers, Opened
+from lib.kube import resources
+from lib.machines.clusters.model import ClusterKinds
+from lib.machines.kinds import Kinds
+
+GROUP = "infrastructure.cluster.x-k8s.io"
+VERSION = "v1alpha1"
+FIELD_MANAGER = "capdvp"
+LEGACY = ("initialization", "infrastructureProvisioned")
+"""Field of earlier releases of the reference."""
+MIRRORS = (("ready",), LEGACY)
+MACHINE = Kinds(
+    resources.Resource(GROUP, VERSION, "deckhousemachines", "DeckhouseMachine", True),
+    f"deckhousemachine.{GROUP}",
+    "VirtualMachineReady",
+    FIELD_MANAGER,
+    mirrors=MIRRORS,
+)
+CLUSTER = ClusterKinds(
+    resources.Resource(GROUP, VERSION, "deckhouseclusters", "DeckhouseCluster", True),
+    f"deckhousecluster.{GROUP}",
+    FIELD_MANAGER,
+    mirrors=MIRRORS,
+)
+KINDS = ProviderKinds(MACHINE, CLUSTER)
+
+
+def opener(
+    path: str, env: Mapping[str, str], user_agents: tuple[str, ...]
+) -> Callable[[Observers, ReadBootstrap], Opened]:
+    """Return what opens the cloud; it raises ConfigError.
+
+    A changed kubeconfig replaces credentials without opening the cloud again: watches
+    and what they have shown stay.
+    """
+    agent = " ".join((f"capdvp/{version.VERSION}", *user_agents))
+
+    def open_cloud(observers: Observers, read_bootstrap: ReadBootstrap) -> Opened:
+        settings = config.read(path, env)
+        access = parent.connect(settings, agent, observers.observe, observers.circuit)
+        machines = DvpMachines(access, read_bootstrap)
+        cloud = protocol.Cloud("dvp", machines=machines, machine_changes=machines)
+        return Opened(cloud, changed=lambda: False)
+
+    return open_cloud
