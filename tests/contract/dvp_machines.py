@@ -1,8 +1,8 @@
 """The parent of DVP as the contract of machines needs it: in memory, or real."""
 
 import base64
-import copy
 import dataclasses
+import datetime
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ from lib.kube import client, errors
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.kube.resources import Resource
+from lib.process import clock
 from tests.contract import machines as contract
 from tests.harness import waiting
 
@@ -53,8 +54,8 @@ class MachineParent(fake_api.FakeApi):
     called after each call.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, now: Callable[[], datetime.datetime] = clock.utc_now) -> None:
+        super().__init__(now)
         self.moves = True
         self.starts = True
         self.hook: Callable[[calls.Call], None] | None = None
@@ -74,31 +75,38 @@ class MachineParent(fake_api.FakeApi):
 
     def _after(self, call: calls.Call) -> None:
         if self.moves and call.is_write:
-            self.turn()
+            self.turn(collects=False)
         if self.hook is not None:
             self.hook(call)
 
     def each(self, kind: Resource) -> list[Json]:
         """Return copies of all objects of a kind."""
-        return [copy.deepcopy(dict(document)) for document in self.all(kind)]
+        documents: list[Json] = msgspec.json.decode(msgspec.json.encode(self.all(kind)))
+        return documents
 
     def get(self, kind: Resource, name: str) -> Json | None:
         """Return an object of the project."""
         rows = (row for row in self.each(kind) if row["metadata"]["name"] == name)
         return next(rows, None)
 
-    def turn(self, times: int = 3) -> None:
-        """Move each object, several times."""
+    def turn(self, *, collects: bool = True) -> None:
+        """Move all objects until none moves any more. collects: garbage, too."""
         with self._turning:
-            for _ in range(times):
-                self._collect_garbage()
-                for kind in (VMS, DISKS, ATTACHMENTS):
-                    for document in self.each(kind):
-                        self._move(kind, document)
+            while (collects and self._collect_garbage()) or self._move_all():
+                pass
 
-    def _move(self, kind: Resource, document: Json) -> None:
+    def _move_all(self) -> bool:
+        moved = [
+            self._move(kind, document)
+            for kind in (VMS, DISKS, ATTACHMENTS)
+            for document in self.each(kind)
+        ]
+        return any(moved)
+
+    def _move(self, kind: Resource, document: Json) -> bool:
+        """Move an object; report whether it was changed."""
         about = document["metadata"]
-        before = copy.deepcopy(document)
+        before = msgspec.json.encode(document)
         if about.get("deletionTimestamp"):
             if not self._is_used(kind, about["name"]):
                 about["finalizers"] = []
@@ -112,8 +120,10 @@ class MachineParent(fake_api.FakeApi):
                 ready = {"phase": "Ready", "capacity": claim["size"]}
                 status.setdefault("phase", "Ready")
                 status.update({k: v for k, v in ready.items() if k not in status})
-        if document != before:
+        is_changed = msgspec.json.encode(document) != before
+        if is_changed:
             self.put(kind, document)
+        return is_changed
 
     def _is_used(self, kind: Resource, name: str) -> bool:
         """Report whether a VM holds a disk; nothing else is held."""
@@ -161,8 +171,9 @@ class MachineParent(fake_api.FakeApi):
         )
         return is_secret and {ref["name"] for ref in self._refs(vm)} <= disks
 
-    def _collect_garbage(self) -> None:
+    def _collect_garbage(self) -> bool:
         """Delete what names a VM as its owner that does not exist."""
+        is_changed = False
         uids = {row["metadata"]["uid"] for row in self.each(VMS)}
         for kind in (DISKS, SECRETS, ATTACHMENTS):
             for document in self.each(kind):
@@ -172,6 +183,8 @@ class MachineParent(fake_api.FakeApi):
                     continue
                 if not any(owner["uid"] in uids for owner in owners):
                     self.remove(kind, about["name"], NAMESPACE)
+                    is_changed = True
+        return is_changed
 
     def request(self, method: str, path: str, **more: Any) -> bytes:
         """Refuse as admission does: names over 63 characters, policies, devices."""

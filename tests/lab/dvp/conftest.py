@@ -4,7 +4,7 @@ import pytest
 
 from tests.harness.dvp import parent_fixtures
 
-for contract in ("catalog", "volumes"):
+for contract in ("catalog", "machines", "volumes"):
     pytest.register_assert_rewrite(f"tests.contract.{contract}")
 
 where = parent_fixtures.where

@@ -36,8 +36,9 @@ class MachineChanges:
 
     def expect(self, ref: Ref) -> None:
         """Report changes of objects with the names of this machine."""
-        with self._lock:
-            self._uids.setdefault(ref.name, set()).add(ref.uid)
+        if ref.uid:
+            with self._lock:
+                self._uids.setdefault(ref.name, set()).add(ref.uid)
 
     def forget(self, ref: Ref) -> None:
         """Report nothing more for a machine of which nothing is left."""

@@ -140,8 +140,9 @@ class MachineReader:
             self._find(kinds.SECRETS, secret, shared),
             shared.attachments.get(machine.name, ()),
         )
-        is_released = machine_deletion.is_done(target, native)
-        if native.vm is None and (machine.is_recorded or is_released):
+        is_missing = machine.is_recorded and desired is not None
+        is_doubtful = is_missing or machine_deletion.is_done(target, native)
+        if native.vm is None and is_doubtful:
             vm = self._parent.get(kinds.VIRTUAL_MACHINES, machine.name)
             native = dataclasses.replace(native, vm=vm)
         if desired and observed_machine.needs_prerequisites(native, desired):
