@@ -1,7 +1,7 @@
 """Components of an infrastructure provider for clusterctl, rendered from its chart.
 
-Source: kubernetes-sigs/cluster-api docs/book, clusterctl provider contract: one file with
-a Namespace, CRDs and all other objects, in which ${VARIABLES} are replaced.
+Source: kubernetes-sigs/cluster-api docs/book, clusterctl provider contract: one file
+with a Namespace, CRDs and all other objects, in which ${VARIABLES} are replaced.
 """
 
 import pathlib
