@@ -290,5 +290,4 @@ def test_nothing_remains(ground: Ground) -> None:
     own = {f"{ground.vm}-boot", f"{ground.vm}-data"}
     assert {disk["metadata"]["name"] for disk in ground.objects.all(DISKS)} == own
     assert ground.objects.all(ATTACHMENTS) == []
-    user.add_classes()
     print(user.table())
