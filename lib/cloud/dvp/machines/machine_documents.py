@@ -95,15 +95,15 @@ def disk(
     image: tuple[str, str] | None,
 ) -> Json:
     """Return a disk. image: kind and name; None: the disk is blank."""
-    metadata = _owned_by(vm, machine)
-    labels = {**machine_ownership.labels(machine)}
-    metadata["labels"] = {**labels, machine_names.DISK_LABEL: desired.name}
+    labels = machine_ownership.labels(machine)
+    own = {"labels": {**labels, machine_names.DISK_LABEL: desired.name}}
+    metadata = {"name": desired.name, **_owned_by(vm, machine), **own}
     claim = {"storageClassName": desired.storage_class, "size": desired.size}
     spec: Json = {"persistentVolumeClaim": claim}
     if image is not None:
         reference = {"kind": image[0], "name": image[1]}
         spec["dataSource"] = {"type": "ObjectRef", "objectRef": reference}
-    return {"metadata": {"name": desired.name, **metadata}, "spec": spec}
+    return {"metadata": metadata, "spec": spec}
 
 
 def secret(machine: MachineIdentity, vm: kinds.VirtualMachine) -> Json:

@@ -43,8 +43,9 @@ POLL_S = 30.0
 """When a VM is observed again that is not complete; no request is sent, and the watch
 reports a change before."""
 _VMS = kinds.VIRTUAL_MACHINES
-Json = dict[str, object]
 _FINAL = ("Running", "Stopped", "Degraded", "Pause")
+
+Json = dict[str, object]
 
 
 def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
@@ -53,8 +54,7 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
     desired = desired_machine.of(target.spec)
     if desired is None:
         return machine_deletion.plan(target, native, now)
-    is_vm = native.vm is not None
-    is_unowned = is_vm and any(kind is _VMS for kind, _, _ in _unowned(native))
+    is_unowned = any(kind is _VMS for kind, _, _ in _unowned(native))
     if is_unowned or observed_machine.is_new(native, desired):
         refusals = tuple(_refusals(native))
         if refusals:

@@ -13,7 +13,6 @@ from lib.cloud.dvp.kinds import (
     VirtualMachine,
     VirtualMachineClass,
 )
-from lib.cloud.dvp.machines import machine_names
 from lib.cloud.dvp.machines.desired_machine import DesiredMachine
 from lib.cloud.dvp.machines.machine_ownership import MachineIdentity, is_owned
 from lib.cloud.machines import Observed
@@ -105,10 +104,3 @@ def condition(
 ) -> ParentCondition | None:
     """Return the condition of a type; None without one."""
     return next((row for row in conditions or () if row.type == type_), None)
-
-
-def disk_names(desired: DesiredMachine | None, name: str) -> tuple[str, ...]:
-    """Return the names of disks that a machine is known to have."""
-    if desired is None:
-        return (machine_names.boot_disk(name),)
-    return tuple(disk.name for disk in desired.disks)
