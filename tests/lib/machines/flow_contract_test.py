@@ -15,6 +15,9 @@ import yaml
 
 from lib.cloud.fake import machine_plans
 from lib.kube import resources
+from lib.machines import kinds, model
+from lib.machines.clusters import model as clusters
+from lib.machines.clusters import translate
 
 FIELDS = (
     "scope, names",
@@ -40,18 +43,17 @@ RULES = (
     "delete without cluster",
     "providerID match",
     "status lost by a move",
+    "externally managed",
+    "RBAC",
+    "clusterctl",
 )
-LATER = {
-    "externally managed": "reconciliation of InfraCluster, with cmd/capdvp",
-    "dry run of the topology controller": "no spec is immutable but providerID",
-    "RBAC": "aggregated ClusterRole, with charts/capdvp",
-    "clusterctl": "metadata.yaml and components, with charts/capdvp",
-}
+LATER = {"dry run of the topology controller": "no spec is immutable but providerID"}
 """Rows that no code of this flow can fulfil."""
 
 Check = Callable[["Case"], str]
 CHECKS: dict[str, Check] = {}
 CRDS = pathlib.Path("charts/capdvp/crds")
+AGGREGATED = "cluster.x-k8s.io/aggregate-to-manager"
 Json = dict[str, Any]
 
 
@@ -411,6 +413,60 @@ def moved(case: Case) -> str:
     calls = [c for c in case.ground.cloud.calls if c.startswith("change")]
     assert (len(calls), case.created()) == (written, 1)
     return "rebuilt from the cloud, also in a Cluster that is not provisioned yet"
+
+
+@row("externally managed")
+def managed(case: Case) -> str:
+    """The text of the contract says label, the code of Cluster API annotation."""
+    del case
+    key, finalizer = "cluster.x-k8s.io/managed-by", "f"
+    owner = kinds.OwnerCluster(kinds.OwnedMeta(name="one"))
+    settings = model.MachineSettings("cluster-1")
+    stages = []
+    for keys in ({}, {"labels": {key: "x"}}, {"annotations": {key: "x"}}):
+        about = kinds.OwnedMeta(name="one", **keys)  # type: ignore[arg-type]
+        infrastructure = clusters.ClusterObject(about)
+        stages.append(translate.stage(infrastructure, owner, finalizer, settings))
+    ignored = clusters.ClusterStage.IGNORED
+    assert stages == [clusters.ClusterStage.DESIRED, ignored, ignored]
+    return "label or annotation: not changed"
+
+
+@row("RBAC")
+def rbac(case: Case) -> str:
+    del case
+    text = (CRDS.parent / "files/rbac.yaml").read_text()
+    (role,) = (
+        document
+        for document in yaml.safe_load_all(text)
+        if document["metadata"].get("labels", {}).get(AGGREGATED) == "true"
+    )
+    (rule,) = role["rules"]
+    names = {path.stem for path in CRDS.glob("*.yaml")}
+    assert role["kind"] == "ClusterRole"
+    assert set(rule["resources"]) == names
+    assert {"get", "list", "watch", "create", "patch", "delete"} <= set(rule["verbs"])
+    return f"{role['metadata']['name']}: {len(names)} kinds"
+
+
+@row("clusterctl")
+def clusterctl(case: Case) -> str:
+    del case
+    folder = CRDS.parent / "clusterctl"
+    series = yaml.safe_load((folder / "metadata.yaml").read_text())["releaseSeries"]
+    text = (folder / "infrastructure-components.yaml").read_text()
+    documents = [document for document in yaml.safe_load_all(text) if document]
+    of_kind = [document["kind"] for document in documents]
+    assert {row_["contract"] for row_ in series} == {"v1beta2"}
+    assert of_kind.count("Namespace") == 1
+    labelled = [
+        document["kind"]
+        for document in documents
+        if (document["metadata"].get("labels") or {}).get("cluster.x-k8s.io/provider")
+        == "infrastructure-dvp"
+    ]
+    assert {"Namespace", "CustomResourceDefinition", "Deployment"} <= set(labelled)
+    return f"{len(documents)} objects in one file, contract v1beta2"
 
 
 @pytest.mark.parametrize("name", [*FIELDS, *RULES])
