@@ -6,31 +6,25 @@ from capdvp import version
 from lib.capi.provider_parts import ProviderKinds
 from lib.cloud import protocol
 from lib.cloud.dvp import config, parent
+from lib.cloud.dvp.machines import capi_kinds
 from lib.cloud.dvp.machines.cloud import DvpMachines
 from lib.cloud.machines import ReadBootstrap
 from lib.cloud.support.source import Observers, Opened
-from lib.kube import resources
 from lib.machines.clusters.model import ClusterKinds
 from lib.machines.kinds import Kinds
 
-GROUP = "infrastructure.cluster.x-k8s.io"
-VERSION = "v1alpha1"
-FIELD_MANAGER = "capdvp"
-LEGACY = ("initialization", "infrastructureProvisioned")
-"""Field of earlier releases of the reference."""
-MIRRORS = (("ready",), LEGACY)
 MACHINE = Kinds(
-    resources.Resource(GROUP, VERSION, "deckhousemachines", "DeckhouseMachine", True),
-    f"deckhousemachine.{GROUP}",
-    "VirtualMachineReady",
-    FIELD_MANAGER,
-    mirrors=MIRRORS,
+    capi_kinds.MACHINES,
+    capi_kinds.MACHINE_FINALIZER,
+    capi_kinds.CONDITION,
+    capi_kinds.FIELD_MANAGER,
+    mirrors=capi_kinds.MIRRORS,
 )
 CLUSTER = ClusterKinds(
-    resources.Resource(GROUP, VERSION, "deckhouseclusters", "DeckhouseCluster", True),
-    f"deckhousecluster.{GROUP}",
-    FIELD_MANAGER,
-    mirrors=MIRRORS,
+    capi_kinds.CLUSTERS,
+    capi_kinds.CLUSTER_FINALIZER,
+    capi_kinds.FIELD_MANAGER,
+    mirrors=capi_kinds.MIRRORS,
 )
 KINDS = ProviderKinds(MACHINE, CLUSTER)
 

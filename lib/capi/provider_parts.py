@@ -27,30 +27,41 @@ class ProviderKinds:
     cluster: clusters.ClusterKinds
 
 
+def watched(api: client.Api, of: kinds.Kinds, namespace: str) -> model.Stores:
+    """Return the stores of the flow of machines. namespace: empty: all.
+
+    Bootstrap Secrets are found by the label of their cluster; one without it is read
+    when its machine is created.
+    """
+    within = namespace or None
+    return model.Stores(
+        store.Store(api, of.machine, MachineObject, namespace=within),
+        store.Store(api, of.owners, OwnerMachine, namespace=within),
+        store.Store(api, of.clusters, OwnerCluster, namespace=within),
+        store.Store(
+            api,
+            resources.SECRETS,
+            BootstrapSecret,
+            namespace=within,
+            label_selector=kinds.CLUSTER_NAME,
+        ),
+    )
+
+
 class WatchedKinds:
     """The watched stores of all flows: one watch for each kind.
 
-    namespace: of the objects; empty: all. Bootstrap Secrets are found by the label of
-    their cluster; one without it is read when its machine is created.
+    namespace: of the objects; empty: all.
     """
 
     def __init__(self, api: client.Api, of: ProviderKinds, namespace: str) -> None:
-        within = namespace or None
-        self.machines = model.Stores(
-            store.Store(api, of.machine.machine, MachineObject, namespace=within),
-            store.Store(api, of.machine.owners, OwnerMachine, namespace=within),
-            store.Store(api, of.machine.clusters, OwnerCluster, namespace=within),
-            store.Store(
-                api,
-                resources.SECRETS,
-                BootstrapSecret,
-                namespace=within,
-                label_selector=kinds.CLUSTER_NAME,
-            ),
-        )
+        self.machines = watched(api, of.machine, namespace)
         self.clusters = clusters.ClusterStores(
             store.Store(
-                api, of.cluster.cluster, clusters.ClusterObject, namespace=within
+                api,
+                of.cluster.cluster,
+                clusters.ClusterObject,
+                namespace=namespace or None,
             ),
             self.machines.clusters,
             self.machines.machines,

@@ -23,6 +23,7 @@ from lib.cloud.openstack.routes import desire
 from lib.discovery import model as discovery_model
 from lib.doctor import model as doctor_model
 from lib.helm import model as helm_model
+from lib.machines import preview as machines_preview
 from lib.machines.clusters import model as clusters_model
 from lib.nodes import preview as nodes_preview
 from lib.osdpl import admission, snapshot, states
@@ -180,6 +181,8 @@ def states_shown() -> Names:
         "mooring plan nodes: action": nodes_preview.NodeAction,
         "mooring plan services: state": balancers_preview.State,
         "mooring plan services: action": steps.Verb,
+        "mooring plan machines: state": machines_preview.MachinePlanState,
+        "mooring plan machines: action": steps.Verb,
         "mooring plan routes: action": routes_preview.RouteAction,
         "mooring plan osdpl: state": states.State,
         "mooring plan osdpl: action": states.Step,

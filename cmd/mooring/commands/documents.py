@@ -83,6 +83,43 @@ class ServicesPlan(TypedDict):
     other_controllers: int
 
 
+# ------------------------------------------------------------- mooring plan machines
+
+
+class MachineChangeEntry(TypedDict):
+    """One write for a machine, in the cloud or in Kubernetes."""
+
+    object: str
+    action: str
+    reason: str
+    is_later: bool
+
+
+class MachineProblem(TypedDict):
+    """One problem of a machine."""
+
+    reason: str
+    message: str
+    is_fatal: bool
+
+
+class MachineEntry(TypedDict):
+    """What would be done for one machine."""
+
+    machine: str
+    state: str
+    reason: str
+    changes: list[MachineChangeEntry]
+    problems: list[MachineProblem]
+
+
+class MachinesPlan(TypedDict):
+    """Document of `mooring plan machines`."""
+
+    machines: list[MachineEntry]
+    totals: dict[str, int]
+
+
 # --------------------------------------------------------------- mooring plan routes
 
 
@@ -337,6 +374,7 @@ class OsdplLabStatus(TypedDict):
 DOCUMENTS = {
     "mooring plan nodes": NodesPlan,
     "mooring plan services": ServicesPlan,
+    "mooring plan machines": MachinesPlan,
     "mooring plan routes": RoutesPlan,
     "mooring plan osdpl": OsdplPlan,
     "mooring doctor": CheckEntry,

@@ -3,15 +3,37 @@
 import dataclasses
 from collections.abc import Mapping
 
-from lib.cloud import checkup, explained, load_balancers, protocol
+from lib.cloud import checkup, errors, explained, load_balancers, protocol
 from lib.cloud.dvp import checkup as parent_checkup
 from lib.cloud.dvp import config, parent
 from lib.cloud.dvp.instances import cloud as instances_cloud
 from lib.cloud.dvp.load_balancers import cloud as balancers_cloud
 from lib.cloud.dvp.load_balancers import service_explanation
+from lib.cloud.dvp.machines import capi_kinds
+from lib.cloud.dvp.machines import cloud as machines_cloud
 from lib.cloud.dvp.volumes import cloud as volumes_cloud
+from lib.cloud.machines import Bootstrap, BootstrapData
+from lib.machines.kinds import Kinds
 
 REMEDIES = parent_checkup.REMEDIES
+KINDS = Kinds(
+    capi_kinds.MACHINES,
+    capi_kinds.MACHINE_FINALIZER,
+    capi_kinds.CONDITION,
+    capi_kinds.FIELD_MANAGER,
+    mirrors=capi_kinds.MIRRORS,
+)
+
+
+def _no_bootstrap(bootstrap: Bootstrap) -> BootstrapData:
+    """Refuse: commands create no machine.
+
+    Raises:
+        Unavailable: always.
+    """
+    about = f"{bootstrap.namespace}/{bootstrap.name}"
+    text = "commands do not read bootstrap data"
+    raise errors.Unavailable(text, operation="read bootstrap Secret", resource=about)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,6 +74,7 @@ class OnDvp:
             instances_cloud.of_parent(access),
             load_balancers=balancers_cloud.DvpLoadBalancers(access),
             volumes=volumes_cloud.DvpVolumes(access),
+            machines=machines_cloud.DvpMachines(access, _no_bootstrap),
         )
 
     def _connect(self) -> parent.Parent:

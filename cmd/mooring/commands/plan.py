@@ -10,6 +10,7 @@ from mooring.commands import (
     documents,
     edge,
     outputs,
+    plan_machines,
     plan_osdpl,
     plan_routes,
     plan_services,
@@ -54,6 +55,7 @@ def plan() -> None:
     """Show what a daemon would do now; nothing is changed."""
 
 
+plan.add_command(plan_machines.machines)
 plan.add_command(plan_osdpl.osdpl)
 plan.add_command(plan_routes.routes)
 plan.add_command(plan_services.services)

@@ -13,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from lib.cloud import checkup, explained, load_balancers, protocol
     from lib.lab.grounds import grounds as lab_grounds
+    from lib.machines.kinds import Kinds
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -74,7 +75,8 @@ class Provider:
     of `render` of this name. client: the command of `lab` that runs the cloud's own
     client. grounds: the cloud of a lab. existing: the cloud that the value of
     `existing_flag` names. is_configured: reports whether the environment alone is a
-    configuration. None: the provider has no such thing. has_path: `lab up` also shows
+    configuration. kinds: of machines of Cluster API. None: the provider has no such
+    thing. has_path: `lab up` also shows
     the address of a Service and a bound claim, which take seconds.
     """
 
@@ -93,6 +95,7 @@ class Provider:
     client: Callable[[], click.Command] | None = None
     existing: Callable[[str], "lab_grounds.Existing"] | None = None
     is_configured: Callable[[Mapping[str, str]], bool] | None = None
+    kinds: "Callable[[], Kinds] | None" = None
     has_path: bool = False
 
     @property
@@ -167,6 +170,12 @@ def _is_dvp_configured(env: Mapping[str, str]) -> bool:
     return config.is_in_environment(env)
 
 
+def _dvp_kinds() -> "Kinds":
+    from mooring.commands import on_dvp
+
+    return on_dvp.KINDS
+
+
 def _dvp_grounds() -> "lab_grounds.Grounds":
     from lib.lab.dvp import grounds
 
@@ -208,6 +217,7 @@ PROVIDERS = {
         remedies=_remedies_on_dvp,
         grounds=_dvp_grounds,
         is_configured=_is_dvp_configured,
+        kinds=_dvp_kinds,
         has_path=True,
     ),
 }

@@ -70,6 +70,7 @@ PRINTS_OBJECTS = {
     "lab osdpl status",
     "lab status",
     "orphans",
+    "plan machines",
     "plan nodes",
     "plan osdpl",
     "plan routes",
