@@ -15,7 +15,13 @@ CSI = (
     "lab/images:image",  # of csi-node
 )
 """Batches of csi-controller and of csi-node, which share lib/csi."""
-TOOL = ("lab/dvp:nodes", "lab/dvp:services", "lab/osdpl:", "lab/tool:")
+TOOL = (
+    "lab/dvp:account",
+    "lab/dvp:nodes",
+    "lab/dvp:services",
+    "lab/osdpl:",
+    "lab/tool:",
+)
 """Batches that run commands of the tool."""
 PACKAGED = (
     "bench:tool_start",  # one second
@@ -29,7 +35,13 @@ PACKAGED = (
 """They run the tool as it is packaged, or all programs."""
 OWN = {
     "lib/discoverer": ("bench:discovery", "lab/discovery:", "lab/dvp:discoverer"),
-    "lib/discovery": ("bench:discovery", "lab/discovery:", "lab/dvp:discoverer"),
+    "lib/discovery": (
+        "bench:discovery",
+        "lab/discovery:",
+        "lab/dvp:account",
+        "lab/dvp:discoverer",
+    ),
+    "lib/discovery/dvp": ("lab/discovery:kinds", "lab/dvp:account"),
     "lib/discovery/openstack": ("bench:discovery", "lab/discovery:"),
     "lib/volumes": CSI,
     "lib/csi": CSI,

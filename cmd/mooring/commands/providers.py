@@ -164,6 +164,12 @@ def _remedies_on_dvp() -> "checkup.Remedies":
     return checkup.REMEDIES
 
 
+def _render_dvp() -> click.Command:
+    from mooring.commands import render_dvp
+
+    return render_dvp.dvp
+
+
 def _is_dvp_configured(env: Mapping[str, str]) -> bool:
     from lib.cloud.dvp import config
 
@@ -215,6 +221,7 @@ PROVIDERS = {
         load_balancer_annotations=_no_balancer_ids,
         read=_read_dvp,
         remedies=_remedies_on_dvp,
+        render=_render_dvp,
         grounds=_dvp_grounds,
         is_configured=_is_dvp_configured,
         kinds=_dvp_kinds,

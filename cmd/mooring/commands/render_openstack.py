@@ -4,17 +4,15 @@ Slow imports are inside the commands, so that `--help` is fast.
 """
 
 import pathlib
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import outputs, paths
+from mooring.commands import outputs, paths, rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from lib.discovery.openstack import render as rendering
     from lib.discovery.openstack import sources
 
 PARTS = ("secrets", "templates", "values")
@@ -61,73 +59,21 @@ def openstack(
     """
     from lib.discovery.openstack import render as rendering
     from lib.discovery.openstack import sources
-    from lib.process import config
 
-    try:
-        read = [
-            document
-            for file in (cluster_configuration, *discovery_data)
-            for document in _documents(file)
-        ]
+    with rendered.reporting():
+        read = rendered.documents((cluster_configuration, *discovery_data))
         source = sources.read(read, cluster_uuid)
         if previous is not None:
             _refuse_unsafe(previous, source)
-        rendered = rendering.render(source)
-    except config.ConfigError as error:
-        count = len(error.problems)
-        click.echo("1 problem:" if count == 1 else f"{count} problems:", err=True)
-        click.echo(str(error), err=True)
-        sys.exit(1)
+        result = rendering.render(source)
     _note(source)
-    _print(rendered, PARTS if only is None else (only,), output)
-
-
-def _print(
-    documents: "rendering.RenderedDocuments", parts: tuple[str, ...], output: str
-) -> None:
-    """Print YAML documents; or one List, names or a table, without the values."""
-    from lib.discovery.openstack import yaml_text
-
-    by_name: Mapping[str, Sequence[Mapping[str, object]]] = {
-        "secrets": documents.secrets,
-        "templates": documents.templates,
-        "values": (documents.values,),
+    by_name: Mapping[str, rendered.Documents] = {
+        "secrets": result.secrets,
+        "templates": result.templates,
+        "values": (result.values,),
     }
-    if output != outputs.YAML:
-        _print_objects([item for part in parts for item in by_name[part]], output)
-        return
-    for part in parts:
-        click.echo("---\n" + yaml_text.dump(*by_name[part]), nl=False)
-
-
-def _print_objects(documents: "Sequence[Mapping[str, object]]", output: str) -> None:
-    """Print the objects as a List, as names or as a table."""
-    rows = [_identity(document) for document in documents]
-    document = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
-    names = [outputs.name(*row) for row in rows]
-    if not outputs.document(output, document, names):
-        columns = tuple(map(outputs.Column, ("Kind", "Namespace", "Name")))
-        outputs.print_table(output, columns, rows)
-
-
-def _identity(document: "Mapping[str, object]") -> tuple[str, str, str]:
-    """Return kind, namespace and name of an object; the values have no kind."""
-    about = document.get("metadata")
-    about = about if isinstance(about, dict) else {}
-    kind = str(document.get("kind", "values"))
-    return kind, str(about.get("namespace", "")), str(about.get("name", ""))
-
-
-def _documents(file: pathlib.Path) -> tuple[object, ...]:
-    """Read a file's documents.
-
-    Raises:
-        ConfigError: it can't be read.
-    """
-    from lib.discovery.openstack import yaml_text
-    from lib.process import config
-
-    return yaml_text.read(str(file), config.read_text(str(file)))
+    parts = PARTS if only is None else (only,)
+    rendered.show([by_name[part] for part in parts], output)
 
 
 def _refuse_unsafe(
@@ -139,14 +85,12 @@ def _refuse_unsafe(
         ConfigError: what is in use can't be read; or going on from it is unsafe.
     """
     from lib.discovery.openstack import sources, unsafe_changes
-    from lib.process import config
 
-    before = sources.read(_documents(previous), source.cluster.uuid).configuration
-    if before is None or source.configuration is None:
-        return
-    unsafe = unsafe_changes.find(before, source.configuration)
-    if unsafe:
-        raise config.ConfigError([f"unsafe: {change}" for change in unsafe])
+    before = sources.read(rendered.documents([previous]), source.cluster.uuid)
+    if before.configuration is not None and source.configuration is not None:
+        rendered.refuse_unsafe(
+            unsafe_changes.find(before.configuration, source.configuration)
+        )
 
 
 def _note(source: "sources.ConfigurationSources") -> None:
@@ -157,5 +101,4 @@ def _note(source: "sources.ConfigurationSources") -> None:
             " what the layout will make; load balancers have no subnet.",
             err=True,
         )
-    for kind in source.skipped:
-        click.echo(f"{kind}: ignored: no document here uses it.", err=True)
+    rendered.note_skipped(source.skipped)

@@ -2,7 +2,8 @@
 
 import hashlib
 
-from lib.discovery.openstack import go_yaml, model
+from lib.discovery import go_yaml
+from lib.discovery.openstack import model
 
 MCM_FIELDS = (
     "flavorName",
@@ -26,14 +27,6 @@ def mcm(spec: model.InstanceClass, manual_rollout_id: str = "") -> str:
 def capi(spec: model.InstanceClass, manual_rollout_id: str = "") -> str:
     """Return the annotation checksum/instance-class: sha256 in hex."""
     return _checksum(spec, manual_rollout_id, CAPI_FIELDS)
-
-
-def zone_hash(cluster_uuid: str, zone: str) -> str:
-    """Return the eight hex digits in the names of the machines of one zone.
-
-    Source: Deckhouse, node-manager: sha256 of both with nothing between.
-    """
-    return hashlib.sha256(f"{cluster_uuid}{zone}".encode()).hexdigest()[:8]
 
 
 def _checksum(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from lib.discovery import manifests as deckhouse
 from lib.discovery.openstack import checksums, manifests, model
 from lib.process import config
 
@@ -17,7 +18,7 @@ def name_of(cluster: model.ClusterFacts, group: model.Group) -> str:
 
     Source: Deckhouse, node-manager, MachineClass.
     """
-    return f"{group.name}-{checksums.zone_hash(cluster.uuid, group.zone)}"
+    return f"{group.name}-{deckhouse.zone_hash(cluster.uuid, group.zone)}"
 
 
 def machine_class(

@@ -1,9 +1,9 @@
 """The Secrets that register the cloud with its readers in the cluster."""
 
-import json
 from collections.abc import Mapping
 from typing import TypeVar
 
+from lib.discovery import go_json
 from lib.discovery.openstack import capi, cloud_conf_writer, manifests, model
 
 _Value = TypeVar("_Value")
@@ -23,7 +23,7 @@ def registration(provider: model.ProviderSettings) -> manifests.Manifest:
         {
             "type": "openstack",
             "region": provider.connection.region,
-            "zones": to_json(provider.zones),
+            "zones": go_json.dump(provider.zones),
             "instanceClassKind": "OpenStackInstanceClass",
             "machineClassKind": "OpenStackMachineClass",
             "capiClusterKind": capi.CLUSTER_KIND,
@@ -31,7 +31,7 @@ def registration(provider: model.ProviderSettings) -> manifests.Manifest:
             "capiClusterName": capi.CLUSTER_NAME,
             "capiMachineTemplateKind": capi.TEMPLATE_KIND,
             "capiMachineTemplateAPIVersion": capi.API_VERSION,
-            "openstack": to_json(description(provider)),
+            "openstack": go_json.dump(description(provider)),
         },
     )
 
@@ -86,21 +86,10 @@ def cloud_data_discoverer(provider: model.ProviderSettings) -> manifests.Manifes
             **_if_any("tenantName", connection.tenant_name),
             **_if_any("tenantID", connection.tenant_id),
             **_ca(provider),
-            "moduleConfig": to_json(module_config),
+            "moduleConfig": go_json.dump(module_config),
         },
         {"app": "cloud-data-discoverer"},
     )
-
-
-def to_json(value: object) -> str:
-    """Write JSON as Go does: keys sorted, no blanks, <, > and & escaped.
-
-    Source: Go encoding/json, Marshal.
-    """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
 
 
 def _connection(connection: model.Connection) -> Mapping[str, str]:

@@ -7,6 +7,8 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 
+from lib.discovery import go_json, yaml_text
+from lib.discovery.findings import SourceFindings
 from lib.discovery.openstack import (
     capi,
     machine_class,
@@ -16,9 +18,7 @@ from lib.discovery.openstack import (
     registration,
     sources,
     templates,
-    yaml_text,
 )
-from lib.discovery.openstack.findings import SourceFindings
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _secrets(
                 "cloud-provider-cluster-configuration.yaml": yaml_text.dump(
                     configuration.configuration
                 ),
-                "cloud-provider-discovery-data.json": registration.to_json(
+                "cloud-provider-discovery-data.json": go_json.dump(
                     configuration.discovery
                 ),
             },
@@ -79,7 +79,7 @@ def _machines(
     """Yield the cluster of Cluster API, and the machines of each group and zone."""
     yield capi.cluster_object(configuration.provider)
     for group in configuration.groups:
-        for zone_group in group.per_zone(configuration.provider.zones):
+        for zone_group in node_groups.per_zone(group, configuration.provider.zones):
             label = f"{node_groups.NODE_GROUP}/{group.name}"
             documents_of_zone = findings.part(
                 label, functools.partial(_of_zone, configuration, group, zone_group)

@@ -7,7 +7,14 @@ are skipped and listed.
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from lib.discovery import storage_classes
+from lib.discovery import document_kinds, storage_classes
+from lib.discovery.findings import (
+    Document,
+    SourceFindings,
+    is_document,
+    part_of,
+    text_of,
+)
 from lib.discovery.openstack import (
     assumed,
     documents,
@@ -16,24 +23,17 @@ from lib.discovery.openstack import (
     node_groups,
     schemas,
 )
-from lib.discovery.openstack.findings import (
-    Document,
-    SourceFindings,
-    is_document,
-    name_of,
-    part_of,
-    text_of,
-)
 from lib.process import config
 
 CONFIGURATION = "OpenStackClusterConfiguration"
 CLUSTER = "ClusterConfiguration"
-MODULE_CONFIG = "ModuleConfig"
+MODULE_CONFIG = document_kinds.MODULE_CONFIG
 DISCOVERED = "OpenStackCloudDiscoveryData"
 OFFERED = "OpenStackCloudProviderDiscoveryData"
 MODULE = "cloud-provider-openstack"
 
 _ONCE = (CONFIGURATION, CLUSTER, MODULE_CONFIG, DISCOVERED, OFFERED)
+_KINDS = document_kinds.Kinds(CONFIGURATION, _ONCE, node_groups.KINDS, MODULE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def read(documents: Sequence[object], uuid: str = "") -> ConfigurationSources:
         ConfigError: with every problem of every document.
     """
     findings = SourceFindings()
-    by_kind, skipped = _sorted(documents, findings)
+    by_kind, skipped = document_kinds.sort(documents, _KINDS, findings)
     once = {kind: next(iter(by_kind.get(kind, ())), None) for kind in _ONCE}
     contents = _validated(by_kind, once, uuid, findings)
     provider = merge.merge(
@@ -134,41 +134,6 @@ def _validated(
         cluster,
         groups,
     )
-
-
-def _sorted(
-    documents: Sequence[object], findings: SourceFindings
-) -> tuple[Mapping[str, list[Document]], tuple[str, ...]]:
-    """Sort by kind, and list the unused kinds."""
-    by_kind: dict[str, list[Document]] = {}
-    skipped: list[str] = []
-    for number, document in enumerate(documents, start=1):
-        kind = text_of(document, "kind") if is_document(document) else ""
-        if not is_document(document) or not kind:
-            expected = "an object with a kind, such as " + CONFIGURATION
-            findings.add(
-                f"document {number}", [config.FieldProblem("", None, expected)]
-            )
-        elif kind not in (*_ONCE, *node_groups.KINDS) or _is_of_other_module(document):
-            skipped.append(kind)
-        else:
-            by_kind.setdefault(kind, []).append(document)
-    for kind in _ONCE:
-        count = len(by_kind.get(kind, ()))
-        if count > 1:
-            expected = "one document of this kind"
-            findings.add(
-                kind, [config.FieldProblem("", f"{count} documents", expected)]
-            )
-    if CONFIGURATION not in by_kind and MODULE_CONFIG not in by_kind:
-        expected = f"a document of this kind, or in a hybrid cluster {MODULE_CONFIG}"
-        findings.add(CONFIGURATION, [config.not_set("", expected)])
-    return by_kind, tuple(dict.fromkeys(skipped))
-
-
-def _is_of_other_module(document: Document) -> bool:
-    """Report whether it is the configuration of another module."""
-    return text_of(document, "kind") == MODULE_CONFIG and name_of(document) != MODULE
 
 
 def _cluster(document: Document | None, uuid: str) -> model.ClusterFacts:

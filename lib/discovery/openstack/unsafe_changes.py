@@ -1,8 +1,8 @@
 """Detects changes of a cluster configuration that destroy resources. Pure."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import TypeGuard
+
+from lib.discovery.unsafe_change import UnsafeChange, at, shown
 
 _RECREATED = "all resources would be recreated, without the data of the cluster"
 _ELSEWHERE = "all resources would be created elsewhere; existing ones would be orphaned"
@@ -29,22 +29,6 @@ labelled as unsafe to change.
 Document = Mapping[str, object]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class UnsafeChange:
-    """One change that may have been made by accident.
-
-    before, after: as shown to the user; "nothing" for a field that is not set.
-    """
-
-    field: str
-    before: str
-    after: str
-    effect: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: from {self.before} to {self.after}: {self.effect}"
-
-
 def find(before: Document, after: Document) -> tuple[UnsafeChange, ...]:
     """Return the changes between two configurations that are unsafe.
 
@@ -59,9 +43,9 @@ def _fields(before: Document, after: Document) -> Iterator[UnsafeChange]:
         block = field.split(".")[0]
         if block in _BLOCKS and (block not in before or block not in after):
             continue
-        old, new = _at(before, field), _at(after, field)
+        old, new = at(before, field), at(after, field)
         if old != new:
-            yield UnsafeChange(field, _shown(old), _shown(new), effect)
+            yield UnsafeChange(field, shown(old), shown(new), effect)
 
 
 def _zones(before: Document, after: Document) -> Iterator[UnsafeChange]:
@@ -75,18 +59,3 @@ def _zones(before: Document, after: Document) -> Iterator[UnsafeChange]:
     for zone in old:
         if zone not in new:
             yield UnsafeChange("zones", f"with {zone!r}", "without it", _ZONE)
-
-
-def _at(document: Document, field: str) -> object:
-    value: object = document
-    for part in field.split("."):
-        value = value.get(part) if _is_document(value) else None
-    return value
-
-
-def _is_document(value: object) -> TypeGuard[Document]:
-    return isinstance(value, Mapping)
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else repr(value)

@@ -4,9 +4,7 @@ import base64
 import dataclasses
 import itertools
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -21,13 +19,9 @@ from lib.discovery.openstack import (
     registration,
     templates,
 )
-from lib.lab import places
-from lib.lab.artifacts import programs
-from lib.lab.run import progress
 from lib.process import config
-
-Job = dict[str, object]
-Render = Callable[[Iterable[Job]], list[dict[str, str]]]
+from tests.lab.discovery import go_templates
+from tests.lab.discovery.go_templates import Job, Render, texts
 
 CLUSTER = model.ClusterFacts(
     "f49dd1c3-a63a-4565-a06c-625e35587eab", "10.111.0.0/16", "sea"
@@ -95,23 +89,7 @@ NO_DEFAULTS = dataclasses.replace(PROVIDERS[0], instances=model.InstanceDefaults
 @pytest.fixture(scope="module")
 def render(tmp_path_factory: pytest.TempPathFactory) -> Render:
     """Return Go's template engine with the functions of Helm."""
-    place = places.Places(places.default().cache, tmp_path_factory.mktemp("templates"))
-    programs.build(place, ["templates"], progress.Lines(sys.stderr))
-    engine = programs.path(place, "go-templates")
-
-    def run(jobs: Iterable[Job]) -> list[dict[str, str]]:
-        result = subprocess.run(
-            [engine],
-            input=json.dumps(list(jobs)),
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        answers: list[dict[str, str]] = json.loads(result.stdout)
-        return answers
-
-    return run
+    return go_templates.engine(tmp_path_factory.mktemp("templates"))
 
 
 def group(spec: Mapping[str, object], rollout: str = "") -> model.Group:
@@ -175,11 +153,6 @@ def mcm_job(
 def plain(value: object) -> object:
     """Return a value as it comes back from JSON."""
     return json.loads(json.dumps(value))
-
-
-def texts(answers: Sequence[Mapping[str, str]]) -> list[str]:
-    assert [answer["error"] for answer in answers if answer["error"]] == []
-    return [answer["text"] for answer in answers]
 
 
 def test_machine_templates(render: Render) -> None:

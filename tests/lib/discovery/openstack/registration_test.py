@@ -117,10 +117,3 @@ def test_the_secret_of_the_discoverer(
     assert observed == {**CONNECTION, **more}
     assert module["zones"] == ["a", "b"]
     assert module["instances"]["mainNetwork"] == "inner"
-
-
-def test_json_is_written_as_go_writes_it() -> None:
-    """Sorted, tight, and safe inside HTML, whatever reads it byte by byte."""
-    written = registration.to_json({"b": "<&>\u2028", "a": "Ж"})
-    assert written == '{"a":"Ж","b":"\\u003c\\u0026\\u003e\\u2028"}'
-    assert json.loads(written) == {"b": "<&>\u2028", "a": "Ж"}

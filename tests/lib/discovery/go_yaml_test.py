@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.discovery.openstack import go_yaml
+from lib.discovery import go_yaml
 
 # A text, and how it stands after `k: `. Source: what sigs.k8s.io/yaml 1.6.0 wrote.
 TEXTS = [

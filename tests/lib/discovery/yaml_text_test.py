@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.discovery.openstack import yaml_text
+from lib.discovery import yaml_text
 from lib.process import config
 
 
