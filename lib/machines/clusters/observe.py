@@ -121,13 +121,13 @@ class ClusterObserver:
     def _leftovers(self) -> tuple[Leftover, ...] | Unknown:
         """Return what carries the ownership tag and belongs to no machine object."""
         sources, machines = self._sources, self._sources.machines()
-        # Read before the cloud: what is created in the meantime has an object.
-        living = tuple(sources.stores.machines.items().values())
         try:
             owned = tuple(machines.owned(sources.settings.cluster_id))
         except errors.CloudError as error:
             return Unknown(error)
-        left = translate.leftovers(owned, living)
+        # Read after the cloud: what was created for a machine object follows it.
+        living = tuple(sources.stores.machines.items().values())
+        left = translate.leftovers(owned, living, sources.settings.namespace)
         targets = tuple(each.target for each in left if each.target is not None)
         observations = machines.observe(targets) if targets else {}
         return translate.with_observations(left, observations)

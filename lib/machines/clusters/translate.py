@@ -72,17 +72,22 @@ def endpoint(
 
 
 def leftovers(
-    owned: Iterable[machines.Owned], living: Collection[MachineObject]
+    owned: Iterable[machines.Owned],
+    living: Collection[MachineObject],
+    namespace: str = "",
 ) -> tuple[Leftover, ...]:
     """Return owned resources by the machine that they were created for.
 
-    living: machine objects that exist; theirs are none.
+    living: machine objects that exist; theirs are none. namespace: of those, empty:
+    all; whether machine objects of another one exist is not known.
     """
     uids = {machine.metadata.uid for machine in living}
     names = {machine.metadata.name for machine in living}
     groups: dict[machines.Ref | None, list[machines.Owned]] = {}
     for resource in owned:
         ref = resource.ref
+        if ref is not None and namespace and ref.namespace not in ("", namespace):
+            continue
         is_living = resource.uid in uids or (ref is not None and ref.name in names)
         if not is_living:
             groups.setdefault(ref, []).append(resource)

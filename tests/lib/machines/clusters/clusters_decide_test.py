@@ -230,6 +230,12 @@ def test_only_what_no_machine_owns_is_left() -> None:
     assert left[1].target is None
 
 
+def test_machines_of_another_namespace_are_not_known() -> None:
+    resources_ = [owned("b", "u-b")]
+    assert translate.leftovers(resources_, [], "other") == ()
+    assert len(translate.leftovers(resources_, [], "x")) == 1
+
+
 FAULT = Unknown(errors.Unavailable("503", operation="list"))
 TARGET = Target(Ref("cluster-1", "x", "b", "u-b"), None)
 LEFT = model.Leftover(

@@ -153,6 +153,26 @@ def test_a_rejected_deletion_is_reported_and_others_go_on(
     assert clusters.get() is None
 
 
+def test_a_machine_that_is_created_while_the_cloud_is_read_is_not_left(
+    clusters: Any, make_cluster_process: Make
+) -> None:
+    process = make_cluster_process(clusters)
+    process.settle()
+    clusters.delete()
+
+    def create(operation: str) -> None:
+        if operation == "list owned" and "m" not in clusters.ground.cloud.vms:
+            uid = clusters.ground.machine("m")["metadata"]["uid"]
+            vm = Vm("m", "m", ("cluster-1", uid), state=VmState.DOWN)
+            clusters.ground.cloud.vms["m"] = vm
+            process.stores.machines.relist()
+
+    clusters.ground.cloud.before_call = create
+    process.relist()
+    process.turn()
+    assert set(clusters.ground.cloud.vms) == {"m"}
+
+
 def test_with_a_second_cluster_nothing_is_deleted(
     clusters: Any, make_cluster_process: Make
 ) -> None:
