@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import zipfile
+from hashlib import sha256
 from types import ModuleType
 from typing import Any
 
@@ -154,6 +155,56 @@ def test_a_distribution_of_its_pex_is_a_change(
     git(root, "commit", "-qam", "two")
     state = facts(release, root)
     assert not any("unchanged" in row for row in release.judge(state))
+
+
+PANTS = """#!/bin/sh
+case "$*" in
+  *package*) ;;
+  *filedeps*) printf '%s\\n' lib/ccm.py lib/BUILD 3rdparty/python/default.lock.txt ;;
+  *"lab image openstack-ccm")
+    mkdir -p dist/images/openstack-ccm
+    cd dist/images
+    echo '{"manifests": [{"digest": "sha256:abc"}]}' > openstack-ccm/index.json
+    echo '{}' > openstack-ccm.cdx.json ;;
+  *) echo "unexpected: $*" >&2; exit 1 ;;
+esac
+"""
+"""Pants as far as release.py runs it: the files of a program, and an image."""
+
+
+def test_the_printed_rows_of_a_release(
+    release: ModuleType,
+    root: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From the command line to the last row, in a repository of git."""
+    (root / ".gitignore").write_text("dist/\n")
+    (root / "pants").write_text(PANTS)
+    (root / "pants").chmod(0o755)
+    pex = root / "dist/openstack-ccm.pex"
+    pex.parent.mkdir()
+    wheel = {"distributions": {"msgspec-0.19.0-cp311-cp311-linux_x86_64.whl": "1"}}
+    with zipfile.ZipFile(pex, "w") as archive:
+        archive.writestr("PEX-INFO", json.dumps(wheel))
+    bump(root, code="A = 2\n", lock=LOCK.format(msgspec="0.19.0"))
+    monkeypatch.chdir(root)
+    assert release.main(["openstack-ccm", "0.2.0"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    bumps = ("openstack-ccm 0.1.0 -> 0.2.0", "cloud-provider-openstack 0.1.0 -> 0.1.1")
+    assert printed.out.splitlines() == [
+        "tag      openstack-ccm/v0.2.0",
+        "changes  3 since openstack-ccm/v0.1.0",
+        f"PEX      openstack-ccm.pex sha256:{sha256(pex.read_bytes()).hexdigest()}",
+        "image    sha256:abc",
+        "SBOM     dist/images/openstack-ccm.cdx.json",
+        f"chart    {', '.join(bumps)}",
+    ]
+    assert release.main(["openstack-ccm", "0.1.0"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "must be greater than 0.1.0" in printed.err
 
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
