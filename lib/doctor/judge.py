@@ -345,6 +345,8 @@ def _pod(problem: PodProblem) -> CheckResult:
     state = CheckState.WARNING if is_slow else CheckState.FAILED
     log = f"kubectl -n {problem.namespace} logs {problem.pod} -c {problem.container}"
     remedy = _POD_REMEDIES.get(problem.reason, f"see the log: {log}")
+    if is_slow and not problem.container:
+        remedy = f"kubectl -n {problem.namespace} describe pod {problem.pod}"
     if problem.reason in _CRASHES:
         remedy = f"see the log of the last start: {log} --previous"
     text = f"{subject}: {problem.reason}: {problem.text}"

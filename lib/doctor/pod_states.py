@@ -4,7 +4,7 @@ Source: Kubernetes pkg/kubelet, reasons of waiting containers and of Events.
 """
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from lib.doctor import pods
 from lib.doctor.components import LABEL
@@ -60,10 +60,9 @@ def of_pod(
 ) -> Iterator[PodProblem]:
     """Yield the problems of a Pod. read_warnings: called if a container is starting."""
     about = pod.metadata
-    for condition in pod.status.conditions:
-        if condition.type == "PodScheduled" and condition.status == "False":
-            text = condition.message
-            yield PodProblem(about.namespace, about.name, "", UNSCHEDULABLE, text)
+    if not pod.status.container_statuses:
+        reason, text = _before_start(pod.status.conditions)
+        yield PodProblem(about.namespace, about.name, "", reason, text)
     for status in pod.status.container_statuses:
         reason, text = _problem(status)
         if reason in _STARTING:
@@ -71,6 +70,14 @@ def of_pod(
             reason, text = read_warnings().get(key, ("", ""))
         if reason:
             yield PodProblem(about.namespace, about.name, status.name, reason, text)
+
+
+def _before_start(conditions: Iterable[pods.Condition]) -> tuple[str, str]:
+    """Return why no kubelet has reported the containers of a Pod."""
+    for condition in conditions:
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return UNSCHEDULABLE, condition.message
+    return NOT_READY, "no container has started"
 
 
 def _problem(status: pods.ContainerStatus) -> tuple[str, str]:

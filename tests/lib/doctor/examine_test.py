@@ -119,7 +119,8 @@ def ground(*, allowed: bool = True) -> Answering:
         "namespace": "kube-system",
         "labels": {"app": "openstack-ccm"},
     }
-    api.put(resources.PODS, {"metadata": about})
+    status = {"containerStatuses": [{"name": "c", "ready": True}]}
+    api.put(resources.PODS, {"metadata": about, "status": status})
     return api
 
 

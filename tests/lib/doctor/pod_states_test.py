@@ -113,11 +113,18 @@ def test_a_running_container_that_is_not_ready_is_a_warning() -> None:
 
 @pytest.mark.parametrize(
     "status",
-    [container(ready=True, state={"running": {}}), waiting("ContainerCreating"), {}],
+    [container(ready=True, state={"running": {}}), waiting("ContainerCreating")],
 )
 def test_pods_that_run_or_start_are_no_problem(status: Mapping[str, object]) -> None:
     (line,) = judge.pods(Read(pod_states.read(cluster(status), (NAME,), TIMEOUT_S)))
     assert (line.state, line.text) == (CheckState.OK, "1 Pods run")
+
+
+def test_a_pod_that_no_kubelet_has_started_is_a_warning() -> None:
+    (line,) = judge.pods(Read(pod_states.read(cluster({}), (NAME,), TIMEOUT_S)))
+    assert line.state is CheckState.WARNING
+    assert line.text == "system/pod: NotReady: no container has started"
+    assert line.remedy == "kubectl -n system describe pod pod"
 
 
 def test_pods_of_others_are_not_read() -> None:
