@@ -107,15 +107,17 @@ class MachineParent(fake_api.FakeApi):
         """Move an object; report whether it was changed."""
         about = document["metadata"]
         before = msgspec.json.encode(document)
+        if kind == DISKS:
+            self._use(document)
         if about.get("deletionTimestamp"):
-            if not self._is_used(kind, about["name"]):
+            if kind != DISKS or not self._users(about["name"]):
                 about["finalizers"] = []
         else:
             about["finalizers"] = [CLEANUP[kind.plural]]
             status = document.setdefault("status", {})
             if kind == VMS:
                 self._vm(document, status)
-            elif kind == DISKS and self._is_used(kind, about["name"]):
+            elif kind == DISKS and self._users(about["name"]):
                 claim = document["spec"]["persistentVolumeClaim"]
                 ready = {"phase": "Ready", "capacity": claim["size"]}
                 status.setdefault("phase", "Ready")
@@ -125,15 +127,21 @@ class MachineParent(fake_api.FakeApi):
             self.put(kind, document)
         return is_changed
 
-    def _is_used(self, kind: Resource, name: str) -> bool:
-        """Report whether a VM holds a disk; nothing else is held."""
-        if kind != DISKS:
-            return False
-        return any(
-            ref["name"] == name
+    def _users(self, disk: str) -> list[str]:
+        """Return the names of the VMs that hold a disk."""
+        return [
+            vm["metadata"]["name"]
             for vm in self.each(VMS)
-            for ref in vm["spec"].get("blockDeviceRefs", ())
-        )
+            if disk in {ref["name"] for ref in self._refs(vm)}
+        ]
+
+    def _use(self, disk: Json) -> None:
+        """Show which VMs hold a disk."""
+        status = disk.setdefault("status", {})
+        users = self._users(disk["metadata"]["name"])
+        if users or "attachedToVirtualMachines" in status:
+            rows = [{"name": name, "mounted": True} for name in users]
+            status["attachedToVirtualMachines"] = rows
 
     def _vm(self, vm: Json, status: Json) -> None:
         phase = status.setdefault("phase", "Pending")

@@ -2,7 +2,8 @@
 
 The exceptions are direct reads of one object: of a name that the parent calls taken
 although no store shows it, of the VM of a machine that has its ID, and of the VM before
-a machine is released. Stores contain objects with the label of the cluster only.
+a machine is released, or while it holds a disk that is deleted. Stores contain objects
+with the label of the cluster only.
 """
 
 import dataclasses
@@ -141,8 +142,8 @@ class MachineReader:
             shared.attachments.get(machine.name, ()),
         )
         is_missing = machine.is_recorded and desired is not None
-        is_doubtful = is_missing or machine_deletion.is_done(target, native)
-        if native.vm is None and is_doubtful:
+        is_released = machine_deletion.is_done(target, native) or _is_held(native)
+        if native.vm is None and (is_missing or is_released):
             vm = self._parent.get(kinds.VIRTUAL_MACHINES, machine.name)
             native = dataclasses.replace(native, vm=vm)
         if desired and observed_machine.needs_prerequisites(native, desired):
@@ -249,6 +250,16 @@ def _metadata(native: ParentMachine) -> Iterable[objects.ObjectMeta]:
         *native.disks.values(),
     )
     return (part.metadata for part in parts if part is not None)
+
+
+def _is_held(native: ParentMachine) -> bool:
+    """Report whether a disk that is deleted is held by a VM that no store shows."""
+    return any(
+        disk.metadata.deletion_timestamp is not None
+        and user.name == native.machine.name
+        for disk in native.disks.values()
+        for user in disk.status.attached_to_virtual_machines or ()
+    )
 
 
 def _names(listed: Iterable[objects.HasMetadata]) -> tuple[str, ...]:

@@ -231,6 +231,10 @@ def test_any_state_converges_and_is_deleted_without_what_others_own(
     if state.reason is Reason.RUNNING:
         assert planned.results.is_provisioned
     deleted = loop.settle(objects.gone(of.provider_id))
+    if ("VirtualMachine", NAME) in others and native.disks and not deleted.settled:
+        # Another's VM holds our disk: it is named once the time limit has passed.
+        assert deleted.abandoned
+        return
     assert deleted.settled, deleted
     # Without the label of the cluster an object is not watched.
     left = {
