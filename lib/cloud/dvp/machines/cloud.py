@@ -116,8 +116,10 @@ class DvpMachines:
             if step.verb is not Verb.DELETE:
                 raise
             uid = ""
-        is_vm = write.kind is kinds.VIRTUAL_MACHINES
-        return StepResult(uid if is_vm else "")
+        if write.kind is not kinds.VIRTUAL_MACHINES:
+            return StepResult()
+        self._reader.note_deleted(write.name, is_deleted=step.verb is Verb.DELETE)
+        return StepResult(uid)
 
     def _send(self, write: MachineWrite, timeout_s: float) -> str:
         """Send one request; return the UID of the object that it concerns."""

@@ -79,11 +79,20 @@ class MachineReader:
         self._clock = clock
         self._lock = threading.Lock()
         self._taken: set[tuple[str, str]] = set()
+        self._deleted: set[str] = set()
 
     def note_taken(self, kind: AnyKind, name: str) -> None:
         """Note that the parent calls a name taken: no store may show by whom."""
         with self._lock:
             self._taken.add((kind.resource.plural, name))
+
+    def note_deleted(self, name: str, *, is_deleted: bool = True) -> None:
+        """Note that a VM was deleted: it needs no direct read but the last one."""
+        with self._lock:
+            if is_deleted:
+                self._deleted.add(name)
+            else:
+                self._deleted.discard(name)
 
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:
         """See the protocol."""
@@ -141,15 +150,24 @@ class MachineReader:
             self._find(kinds.SECRETS, secret, shared),
             shared.attachments.get(machine.name, ()),
         )
-        is_missing = machine.is_recorded and desired is not None
-        is_released = machine_deletion.is_done(target, native) or _is_held(native)
-        if native.vm is None and (is_missing or is_released):
+        if native.vm is None and self._is_doubtful(target, native):
             vm = self._parent.get(kinds.VIRTUAL_MACHINES, machine.name)
+            is_last = machine_deletion.is_done(target, native)
+            self.note_deleted(machine.name, is_deleted=vm is None and not is_last)
             native = dataclasses.replace(native, vm=vm)
         if desired and observed_machine.needs_prerequisites(native, desired):
             needed = self._prerequisites(desired, machine.uid)
             native = dataclasses.replace(native, prerequisites=needed)
         return native
+
+    def _is_doubtful(self, target: Target, native: ParentMachine) -> bool:
+        """Report whether a VM that no store shows may exist, without its label."""
+        if target.spec is not None:
+            return native.machine.is_recorded
+        if machine_deletion.is_done(target, native):
+            return True
+        with self._lock:
+            return native.machine.name not in self._deleted and _is_held(native)
 
     @staticmethod
     def _disk_names(
