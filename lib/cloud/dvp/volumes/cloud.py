@@ -116,12 +116,21 @@ class DvpVolumes(Volumes):
             return ()
         try:
             disk = self._disk(name, held_s, is_sure=isinstance(ref, ById))
-            if disk is None or not disk_names.is_volume(disk):
+            if disk is None:
+                return self._remains(ref)
+            if not disk_names.is_volume(disk):
                 return ()
             self._await_attachments(name, held_s)
             return (self._volume(disk),)
         except errors.CloudError as error:
             return Unknown(error)
+
+    def _remains(self, ref: Ref) -> Found:
+        """Return a deleted disk that attachments still name: they occupy its VM."""
+        if not isinstance(ref, ById) or not ref.in_full:
+            return ()
+        left = self._attachments_of(ref.id)
+        return (translate.deleted(ref.id, left, self._machines()),) if left else ()
 
     def _disk(self, name: str, held_s: float, is_sure: bool) -> VirtualDisk | None:
         """Return a disk; is_sure: read it directly where the store lacks it.

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from lib.cloud.dvp import ownership, quantity_bytes
 from lib.cloud.dvp.kinds import (
     DiskAttachmentRequest,
+    DiskStatus,
     ParentCondition,
     VirtualDisk,
     VirtualMachine,
@@ -22,6 +23,7 @@ from lib.cloud.volumes import (
     VolumeId,
     VolumePhase,
 )
+from lib.kube import objects
 
 PHASES: Mapping[str, VolumePhase] = {
     "": VolumePhase.CREATING,
@@ -118,6 +120,17 @@ def refused_expansion(disk: VirtualDisk) -> ParentCondition | None:
     """
     resizing = condition(disk.status.conditions, "Resizing")
     return resizing if resizing is not None and resizing.status == "False" else None
+
+
+def deleted(
+    volume_id: VolumeId,
+    attachments: Collection[DiskAttachmentRequest],
+    machines: Mapping[str, VirtualMachine],
+) -> Volume:
+    """Return the volume of a disk that does not exist, but whose attachments do."""
+    about = objects.ObjectMeta(name=volume_id)
+    gone = VirtualDisk(about, status=DiskStatus(phase="Terminating"))
+    return volume(gone, attachments, machines)
 
 
 def _phase(disk: VirtualDisk) -> tuple[VolumePhase, ParentCondition | None]:

@@ -466,6 +466,10 @@ PARAMETERS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"parameters": {"dvpStorageClass": "fast"}, "is_shared": True},
         ["volume_capabilities.access_mode"],
     ),
+    "source": (
+        {"parameters": {"dvpStorageClass": "fast"}, "source": ID},
+        ["volume_content_source"],
+    ),
     "class of attributes": (
         {"parameters": {"dvpStorageClass": "fast"}, "changes": {"type": "gold"}},
         ["mutable parameter type"],
@@ -520,3 +524,18 @@ def test_a_parent_that_does_not_answer_is_not_absence(
         assert text in failed.value.message
         with pytest.raises(errors.Forbidden):
             volumes.listing()
+
+
+def test_the_attachment_of_a_deleted_disk_is_deleted_at_an_unpublish(
+    world: disks.ParentInMemory, volumes: cloud.DvpVolumes
+) -> None:
+    """Its disk was deleted by hand; it occupies a device of the VM."""
+    world.put(disks.attachment(ID, NODE))
+    waiting.until("the watch", lambda: volumes.listing() == ())
+    with world.moving():
+        with pytest.raises(RefusedCall) as refused:
+            disks.settle(volumes, model.PublishVolume(ID, OTHER))
+        assert refused.value.code is Code.ABORTED
+        disks.settle(volumes, model.UnpublishVolume(ID, NODE))
+    assert world.all(disks.ATTACHMENTS) == []
+    assert requests(world).count(f"delete {disks.ATTACHMENTS.plural}") == 1
