@@ -30,6 +30,7 @@ from lib.cloud.load_balancers import (
 )
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.steps import CommonReason, ProblemReason
+from lib.kube import errors as kube_errors
 from lib.kube.fake import calls
 from tests.contract.dvp_balancers import (
     NAMESPACE,
@@ -522,8 +523,6 @@ def test_a_deleted_service_is_confirmed_by_direct_reads(scene: Scene) -> None:
 def test_a_kind_that_may_not_be_listed_concerns_only_what_needs_it() -> None:
     """A plain Service is served on; a new one is unknown, and says why."""
     scene = Scene(serves_checked=True)
-    from lib.kube import errors as kube_errors
-
     refusal = kube_errors.Forbidden("not yours", operation="GET x", status=403)
     scene.put(SERVICES, referenced())
     resource = CHECKED.resource.plural
@@ -576,3 +575,44 @@ def test_an_unadopted_object_that_exists_already_is_read_again(scene: Scene) -> 
     scene.balancers.apply(create)
     with pytest.raises(errors.Busy, match="it exists"):
         scene.balancers.apply(create)
+
+
+REFUSED: dict[str, tuple[kube_errors.KubeError, type[errors.CloudError], str]] = {
+    "expired token": (
+        kube_errors.Unauthorized("Unauthorized", operation="x", status=401),
+        errors.Unauthenticated,
+        "Unauthorized",
+    ),
+    "kubeconfig of another project": (
+        kube_errors.Forbidden('User "u" cannot list', operation="x", status=403),
+        errors.Forbidden,
+        'User "u" cannot list',
+    ),
+    "API group missing": (
+        kube_errors.NotFound("404 page not found", operation="x", status=404),
+        errors.Unavailable,
+        "the parent does not serve virtualmachines: 404 page not found",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_what_the_parent_refuses_is_unknown_and_named(row: str) -> None:
+    """The Event of the Service has this text; nothing is written meanwhile."""
+    refusal, kind, text = REFUSED[row]
+    scene = Scene()
+    machines = VMS.resource.plural
+
+    def refuse(call: calls.Call) -> None:
+        if call.resource == machines:
+            raise refusal
+
+    scene.parent.before_call = refuse
+    target = scene.served.target()
+    observation = scene.balancers.observe([target], Depth.TREE)[target.ref]
+    assert isinstance(observation, Unknown)
+    print(f"{row:30} {observation.error.reason:22} {observation.error.summary}")
+    assert isinstance(observation.error, kind)
+    assert text in observation.error.summary
+    assert writes(scene.parent.calls) == []
+    scene.close()
