@@ -113,6 +113,20 @@ class Remedies:
     mixed: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComponentRights:
+    """The rights that the credentials have in the cloud, for one component.
+
+    needed: the check is about this component. count: of all rights that it needs.
+    missing: those that the credentials do not have, as clauses after "cannot".
+    """
+
+    component: str
+    needed: bool
+    count: int
+    missing: tuple[str, ...] = ()
+
+
 Quotas = Mapping[str, tuple[Quota, ...] | errors.CloudError]
 """By kind of service; the error of one that did not answer."""
 
@@ -167,6 +181,14 @@ class Checkup(Protocol):
 
         Raises:
             CloudError: there is no token.
+        """
+        ...
+
+    def rights(self) -> tuple[ComponentRights, ...]:
+        """Ask for the rights of each component; empty: they cannot be asked for.
+
+        Raises:
+            CloudError: they are not known.
         """
         ...
 

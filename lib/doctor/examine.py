@@ -26,7 +26,13 @@ T = TypeVar("T")
 Now = Callable[[], datetime.datetime]
 
 _NO_TOKEN = "skipped: authentication failed"  # noqa: S105 # no password at all
-_WITH_TOKEN = (judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS, judge.ROUTES)
+_WITH_TOKEN = (
+    judge.ENDPOINTS,
+    judge.QUOTAS,
+    judge.BALANCERS,
+    judge.ROUTES,
+    judge.CLOUD_RIGHTS,
+)
 _NO_CONF = "skipped: no valid configuration"
 _NO_SERVER = "skipped: the API server does not answer"
 
@@ -116,8 +122,13 @@ def _of_cloud(
         ]
         return (judge.login(logged_in, remedies), *skipped, time)
     balancers = judge.balancers(_attempt(asked.balancing), remedies)
-    routes = judge.routes(_attempt(asked.routing))
-    results = (*_services(asked, remedies), *_quotas(asked), *balancers, *routes)
+    results = (
+        *_services(asked, remedies),
+        *_quotas(asked),
+        *balancers,
+        *judge.routes(_attempt(asked.routing)),
+        *judge.cloud_rights(_attempt(asked.rights)),
+    )
     return (judge.login(logged_in, remedies), *results, time)
 
 

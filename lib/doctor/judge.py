@@ -25,6 +25,7 @@ ENDPOINTS = "endpoints"
 QUOTAS = "quotas"
 BALANCERS = "load balancers"
 ROUTES = "routes"
+CLOUD_RIGHTS = "rights in the cloud"
 CLOUD_CLOCK = "cloud's clock"
 API_SERVER = "API server"
 KUBE_CLOCK = "API server's clock"
@@ -39,6 +40,7 @@ CHECKS = (
     QUOTAS,
     BALANCERS,
     ROUTES,
+    CLOUD_RIGHTS,
     CLOUD_CLOCK,
     API_SERVER,
     KUBE_CLOCK,
@@ -179,6 +181,27 @@ def routes(
     return () if read.value is None else (_table(read.value),)
 
 
+def cloud_rights(
+    read: Read[tuple[checkup.ComponentRights, ...]] | ReadFailure,
+) -> tuple[CheckResult, ...]:
+    """Check the rights of each component; no line where they cannot be asked for."""
+    if isinstance(read, ReadFailure):
+        return (CheckResult(CLOUD_RIGHTS, CheckState.SKIPPED, read.text),)
+    return tuple(_rights_of(rights) for rights in read.value)
+
+
+def _rights_of(rights: checkup.ComponentRights) -> CheckResult:
+    if not rights.missing:
+        text = f"{rights.component}: all {rights.count}"
+        return CheckResult(CLOUD_RIGHTS, CheckState.OK, text)
+    state = CheckState.FAILED if rights.needed else CheckState.WARNING
+    text = f"{rights.component}: the user cannot {', '.join(rights.missing)}"
+    remedy = _NO_RIGHT
+    if not rights.needed:
+        remedy += f", unless {rights.component} has other credentials"
+    return CheckResult(CLOUD_RIGHTS, state, text, remedy)
+
+
 def _table(table: checkup.Routing) -> CheckResult:
     named = f"{table.setting} is {table.table!r}"
     if table.error is not None:
@@ -292,9 +315,11 @@ def rights(
         remedy = "use credentials that the API server accepts"
         return (CheckResult(RIGHTS, CheckState.FAILED, gaps.text, remedy),)
     if not gaps.value:
-        text = f"{user} has all {count} permissions of the chart"
+        text = f"{user} has all {count} permissions of the manifest"
         return (CheckResult(RIGHTS, CheckState.OK, text),)
-    remedy = "apply the RBAC manifest of the chart, and bind it to the account in use"
+    remedy = (
+        "apply the RBAC manifest of the component, and bind it to the account in use"
+    )
     return tuple(
         CheckResult(RIGHTS, CheckState.FAILED, f"{user} cannot {gap}", remedy)
         for gap in gaps.value

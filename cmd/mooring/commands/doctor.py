@@ -109,7 +109,7 @@ def _expected(
 ) -> "examine.Expected":
     from lib.doctor import examine, rights
 
-    text = rbac.read_text() if rbac else rights.manifest(provider.rights)
+    text = rbac.read_text() if rbac else provider.rights()
     try:
         permissions = rights.parse(text)
     except rights.ManifestError as error:

@@ -64,8 +64,8 @@ class ReadConfigured(Protocol):
 class Provider:
     """What one cloud brings to the commands.
 
-    name: value of `--cloud`. component: the cloud controller manager. rights: the
-    component whose chart has the rights that `doctor` judges. config_help: of
+    name: value of `--cloud`. component: the cloud controller manager. rights: returns
+    the manifest of the rights that `doctor` judges. config_help: of
     `--cloud-config`. config_keys: usual keys of the configuration in a Secret; the
     first that exists. existing_flag, existing_help: of `lab up`, to use a cloud that is
     there already; empty: that is not possible.
@@ -82,7 +82,7 @@ class Provider:
 
     name: str
     component: str
-    rights: str
+    rights: Callable[[], str]
     config_help: str
     config_keys: tuple[str, ...]
     existing_flag: str
@@ -121,6 +121,12 @@ def _remedies_on_openstack() -> "checkup.Remedies":
     from lib.cloud.openstack import checkup
 
     return checkup.REMEDIES
+
+
+def _rights_on_openstack() -> str:
+    from lib.doctor import rights
+
+    return rights.manifest("openstack-ccm")
 
 
 def _render_openstack() -> click.Command:
@@ -170,6 +176,12 @@ def _render_dvp() -> click.Command:
     return render_dvp.dvp
 
 
+def _rights_on_dvp() -> str:
+    from lib.cloud.dvp import needs
+
+    return needs.manifest()
+
+
 def _is_dvp_configured(env: Mapping[str, str]) -> bool:
     from lib.cloud.dvp import config
 
@@ -192,7 +204,7 @@ PROVIDERS = {
     "openstack": Provider(
         name="openstack",
         component="openstack-ccm",
-        rights="openstack-ccm",
+        rights=_rights_on_openstack,
         config_help="The daemon's cloud.conf.",
         # Those of the reference's chart, and of ours.
         config_keys=("cloud.conf", "cloud-config"),
@@ -209,8 +221,7 @@ PROVIDERS = {
     "dvp": Provider(
         name="dvp",
         component="dvp-ccm",
-        # Those in the cluster itself are the same.
-        rights="openstack-ccm",
+        rights=_rights_on_dvp,
         config_help=(
             "With --cloud=dvp the parent's kubeconfig; by default"
             " $DVP_KUBERNETES_CONFIG_BASE64 is one."

@@ -6,11 +6,12 @@ Implements `lib.cloud.checkup.Checkup`. One call each, nothing is tried twice.
 import base64
 import binascii
 import datetime
+from collections.abc import Sequence
 
 import msgspec
 
 from lib.cloud import checkup, errors
-from lib.cloud.dvp import config, kinds, refusals
+from lib.cloud.dvp import config, kinds, needs, refusals
 from lib.kube import client, greeting, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
@@ -58,6 +59,14 @@ class _ReviewStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Review(msgspec.Struct, frozen=True):
     status: _ReviewStatus = _ReviewStatus()
+
+
+class _Access(msgspec.Struct, frozen=True):
+    allowed: bool = False
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _Access = _Access()
 
 
 class _Claims(msgspec.Struct, frozen=True):
@@ -129,6 +138,75 @@ class ParentCheckup:
     def balancing(self) -> checkup.Balancing | None:
         """See the protocol: Services of the parent name no object of it."""
         return checkup.Balancing(resources.SERVICES.version)
+
+    def rights(self) -> tuple[checkup.ComponentRights, ...]:
+        """See the protocol: one review of the parent for each right."""
+        asked: dict[tuple[Resource, str], bool] = {}
+        return tuple(
+            self._rights_of(component, component_needs, asked)
+            for component, component_needs in needs.COMPONENTS.items()
+        )
+
+    def _rights_of(
+        self,
+        component: str,
+        component_needs: Sequence[needs.Need],
+        asked: dict[tuple[Resource, str], bool],
+    ) -> checkup.ComponentRights:
+        wanted = [
+            (need.resource, verb)
+            for need in component_needs
+            if not need.is_optional or self._serves(need.resource)
+            for verb in need.verbs
+        ]
+        for right in wanted:
+            if right not in asked:
+                asked[right] = self._has(*right)
+        missing = tuple(self._named(*right) for right in wanted if not asked[right])
+        is_manager = component == needs.MANAGER
+        return checkup.ComponentRights(component, is_manager, len(wanted), missing)
+
+    def _serves(self, resource: Resource) -> bool:
+        path = f"/apis/{resource.group}/{resource.version}"
+        try:
+            self._api.request("GET", path, timeout_s=self._timeout_s)
+        except kube_errors.NotFound:
+            return False
+        except kube_errors.KubeError as error:
+            operation = f"discover {resource.plural}"
+            raise refusals.error(error, operation, resource.plural, "") from error
+        return True
+
+    def _has(self, resource: Resource, verb: str) -> bool:
+        """Ask whether the credentials have a right.
+
+        Source: Kubernetes authorization/v1 SelfSubjectAccessReview.
+        """
+        kind = resources.SELF_SUBJECT_ACCESS_REVIEWS
+        namespace = self._settings.namespace if resource.namespaced else ""
+        attributes = {
+            "verb": verb,
+            "group": resource.group,
+            "resource": resource.plural,
+            "namespace": namespace,
+        }
+        body = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "spec": {"resourceAttributes": attributes},
+        }
+        try:
+            answer = self._api.create(
+                kind, msgspec.json.encode(body), timeout_s=self._timeout_s
+            )
+        except kube_errors.KubeError as error:
+            raise refusals.error(error, "review rights", kind.plural, "") from error
+        return decoding.decode(answer, _AccessReview).status.allowed
+
+    def _named(self, resource: Resource, verb: str) -> str:
+        if not resource.namespaced:
+            return f"{verb} {resource.plural} of the parent"
+        return f"{verb} {resource.plural} in namespace {self._settings.namespace}"
 
     def routing(self) -> checkup.Routing | None:
         """See the protocol: there are no routes."""

@@ -139,6 +139,10 @@ class OpenStackCheckup:
         api = client.Client(self._session, self._where, calls.ignore)
         return balancing.look(api, self._config.load_balancer)
 
+    def rights(self) -> tuple[checkup.ComponentRights, ...]:
+        """See the protocol: policies cannot be asked for."""
+        return ()
+
     def routing(self) -> checkup.Routing | None:
         """See the protocol."""
         router_id = self._config.router_id

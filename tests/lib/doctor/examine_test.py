@@ -63,6 +63,10 @@ class FakeCloud:
         self._call("balancing")
         return checkup.Balancing("2.30")
 
+    def rights(self) -> tuple[checkup.ComponentRights, ...]:
+        self._call("rights")
+        return (checkup.ComponentRights("a", True, 3),)
+
     def routing(self) -> checkup.Routing:
         self._call("routing")
         return checkup.Routing("[Route] router-id", "r", 1, 2)
@@ -163,7 +167,9 @@ def no_server() -> greeting.Greeting:
     raise KUBE_SILENT
 
 
-WITH_TOKEN = {judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS, judge.ROUTES}
+WITH_TOKEN = {judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS, judge.ROUTES} | {
+    judge.CLOUD_RIGHTS
+}
 CLOUD_SIDE = {judge.CREDENTIALS, *WITH_TOKEN, judge.CLOUD_CLOCK}
 CLUSTER_SIDE = {
     judge.KUBE_CLOCK,
@@ -195,6 +201,7 @@ def test_a_silent_api_server_leaves_the_cloud_to_be_looked_at() -> None:
         ("quotas", set(), {judge.QUOTAS}),
         ("balancing", set(), {judge.BALANCERS}),
         ("routing", set(), {judge.ROUTES}),
+        ("rights", set(), {judge.CLOUD_RIGHTS}),
         ("time", set(), {judge.CLOUD_CLOCK}),
     ],
 )
@@ -265,7 +272,9 @@ def test_rights_of_an_account_are_asked_for_by_its_name() -> None:
     expected = dataclasses.replace(WANTED, account=DaemonAccount("ns", "sa"))
     results = examine.examine(doors(), expected, lambda: NOW)
     (line,) = (result for result in results if result.check == judge.RIGHTS)
-    assert line.text == "system:serviceaccount:ns:sa has all 1 permissions of the chart"
+    assert (
+        line.text == "system:serviceaccount:ns:sa has all 1 permissions of the manifest"
+    )
 
 
 def test_the_clock_here_is_read_in_the_middle_of_the_exchange() -> None:

@@ -230,6 +230,24 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "key: not set; the first of several things is used: a, b; remedy: set it",
     ),
     (
+        "all rights in the cloud",
+        judge.cloud_rights(Read((checkup.ComponentRights("a", True, 3),))),
+        "OK",
+        "a: all 3",
+    ),
+    (
+        "a right in the cloud is missing",
+        judge.cloud_rights(Read((checkup.ComponentRights("a", True, 3, ("x",)),))),
+        "FAIL",
+        "a: the user cannot x; remedy: give the user a role",
+    ),
+    (
+        "a right in the cloud of another component is missing",
+        judge.cloud_rights(Read((checkup.ComponentRights("a", False, 3, ("x",)),))),
+        "WARN",
+        "allows it, unless a has other credentials",
+    ),
+    (
         "a router that is used",
         judge.routes(Read(checkup.Routing("[Route] router-id", "r", 2, 3))),
         "OK",
