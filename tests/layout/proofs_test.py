@@ -10,7 +10,8 @@ ROW = re.compile(r"^\| `(tests/[^`]+)` \| (default|long) \| \d+ \| \S.* \|$")
 CSI = (
     *("bench:node_plugin", "bench:volumes"),
     *("lab/csi:", "lab/guest:", "lab/kubelet:", "lab/node:"),
-    *("lab/dvp:adoption-long", "lab/dvp:kubelet-long", "lab/dvp:sanity-long"),
+    *("lab/dvp:adoption-long", "lab/dvp:answers-long", "lab/dvp:kubelet-long"),
+    *("lab/dvp:outages-long", "lab/dvp:sanity-long"),
     *("lab/dvp:sidecars-long", "lab/dvp:volumes"),
     "lab/images:image",  # of csi-node
 )

@@ -9,32 +9,44 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lib.cloud.dvp import needs
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.dvp.project import Project
-from lib.lab.kube import control_plane, simulated_kubelet
+from lib.lab.kube import (
+    cluster,
+    control_plane,
+    kube_objects,
+    simulated_kubelet,
+)
 from lib.lab.run import processes
 from tests.harness.dvp import dvp_parent
 
 NAME = "dvp-ccm"
 NODES_ONLY = "--controllers=cloud-node,cloud-node-lifecycle"
 BEAT_S = 2.0
+ACCOUNT = ("kube-system", "dvp-ccm")
+SWITCH_NAMESPACE = "d8-cloud-provider-dvp"
 Json = Mapping[str, Any]
 
 
-def environment(project: Project, cluster: str = dvp_parent.CLUSTER) -> dict[str, str]:
+def environment(project: Project, uuid: str = dvp_parent.CLUSTER) -> dict[str, str]:
     """Return the variables of the reference's daemons, but for the kubeconfig."""
-    return {"DVP_NAMESPACE": project.namespace, "CLUSTER_UUID": cluster}
+    return {"DVP_NAMESPACE": project.namespace, "CLUSTER_UUID": uuid}
 
 
 def arguments(
-    where: places.Places, kubeconfig: pathlib.Path | None, words: Sequence[str] = ()
+    where: places.Places,
+    kubeconfig: pathlib.Path | None,
+    words: Sequence[str] = (),
+    child: pathlib.Path | None = None,
 ) -> tuple[str, ...]:
     """Return the reference's own command line, and what a lab needs.
 
-    kubeconfig: of the parent; None: by the environment.
+    kubeconfig: of the parent; None: by the environment. child: kubeconfig of the child;
+    None: that of its administrator.
     """
     parent = () if kubeconfig is None else (f"--parent-kubeconfig={kubeconfig}",)
     return (
@@ -43,12 +55,26 @@ def arguments(
         "--configure-cloud-routes=false",
         "--v=4",
         *parent,
-        f"--kubeconfig={control_plane.admin_kubeconfig(where)}",
+        f"--kubeconfig={child or control_plane.admin_kubeconfig(where)}",
         "--bind-address=127.0.0.1",
         f"--secure-port={where.port(ccm.PORT)}",
         "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
         *words,
     )
+
+
+def account(
+    where: places.Places, api: client.Api, folder: pathlib.Path
+) -> pathlib.Path:
+    """Apply the manifest of dvp-ccm in the child; return a kubeconfig of its user."""
+    objects = kube_objects.Objects(api, SWITCH_NAMESPACE)
+    with contextlib.suppress(kube_errors.AlreadyExists):
+        objects.make(resources.NAMESPACES, SWITCH_NAMESPACE)
+    control_plane.apply_manifests(where, needs.manifest())
+    target = folder / "child.kubeconfig"
+    admin = control_plane.admin_kubeconfig(where)
+    cluster.service_account_kubeconfig(api, admin, ACCOUNT, target)
+    return target
 
 
 @contextlib.contextmanager
@@ -95,11 +121,7 @@ class Kubelets:
         """Cease to report for all Nodes, and delete them."""
         self._stop.set()
         self._thread.join(60)
-        listed = self._api.list_page(resources.NODES, query={}, timeout_s=30)
-        for node in json.loads(listed)["items"]:
-            name = node["metadata"]["name"]
-            with contextlib.suppress(kube_errors.NotFound):
-                self._api.delete(resources.NODES, name, timeout_s=30)
+        SeenNodes(self._api).delete_all()
 
     def _run(self) -> None:
         while not self._stop.wait(BEAT_S):
@@ -138,6 +160,12 @@ class SeenNodes:
         """Return the names of all Nodes."""
         listed = self._api.list_page(resources.NODES, query={}, timeout_s=30)
         return {node["metadata"]["name"] for node in json.loads(listed)["items"]}
+
+    def delete_all(self) -> None:
+        """Delete all Nodes."""
+        for name in self.names():
+            with contextlib.suppress(kube_errors.NotFound):
+                self._api.delete(resources.NODES, name, timeout_s=30)
 
     def new(self) -> set[str]:
         """Return the names of all Nodes that are not initialised."""

@@ -22,9 +22,11 @@ from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import DISKS
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
+from lib.lab.run import processes
 from tests.harness import waiting
 from tests.harness.dvp import dvp_manager, dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
+from tests.harness.dvp.faulty_parent import FaultyParent
 from tests.harness.faults.tcp_proxy import TcpProxy
 from tests.harness.kube import audit
 
@@ -332,6 +334,25 @@ def test_rights_are_those_that_are_documented(
     assert needed <= granted
     unused = granted - needed
     print("granted and not used:", *sorted(" ".join(pair) for pair in unused))
+
+
+def test_a_rotated_token_needs_no_restart(
+    daemon: Daemon,
+    discovery: Discovery,
+    where: places.Places,
+    proxied: tuple[TcpProxy, pathlib.Path],
+) -> None:
+    """The old token is invalid; that of the file is used at the next cycle."""
+    process = processes.find(where, discoverer.NAME)
+    assert process is not None
+    with FaultyParent(discovery.parent, discovery.project, *proxied).revoked():
+        waiting.until(
+            "the failures are shown",
+            lambda: failing(daemon) >= {"discovery_data", "orphaned_disks"},
+        )
+    seconds = waiting.until("the new token is used", lambda: not failing(daemon), 90)
+    print(f"new token used after {seconds:.1f} s")
+    assert process.is_running(), "restarted"
 
 
 def rights() -> set[tuple[str, str]]:

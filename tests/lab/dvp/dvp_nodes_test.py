@@ -35,6 +35,10 @@ DOCTOR = (
     r"virtualdisks at .+: version virtualization.deckhouse.io/v1alpha2",
     r"servicewithhealthchecks: not in the catalogue",
     r"storageclasses at .+: version storage.k8s.io/v1",
+    r"rights in the cloud +dvp-ccm: all 10",
+    r"rights in the cloud +csi-controller: all 14",
+    r"rights in the cloud +cloud-data-discoverer: all 3",
+    r"rights +the kubeconfig's user has all 23 permissions of the manifest",
     r"load balancers +version v1; all objects named in the configuration exist",
 )
 """What `mooring doctor` reports of a parent."""
@@ -265,6 +269,20 @@ def test_the_tool_reads_the_parent(where: places.Places, project: Project) -> No
     for line in DOCTOR:
         assert re.search(line, judged.output), line
     assert judged.exit_code == 0
+
+
+@pytest.mark.usefixtures("minimal")
+def test_the_doctor_names_missing_rights(
+    where: places.Places, project: Project
+) -> None:
+    """A failure for dvp-ccm, warnings for components with other credentials."""
+    judged = run_tool(where, project, "doctor", "ccm")
+    lines = [line for line in judged.output.splitlines() if "in the cloud" in line]
+    print(*lines, sep="\n")
+    assert judged.exit_code == 1
+    assert lines[0].startswith("FAIL")
+    assert f"cannot patch virtualmachines in namespace {project.namespace}" in lines[0]
+    assert [line.split()[0] for line in lines[1:]] == ["WARN", "WARN"]
 
 
 def run_tool(

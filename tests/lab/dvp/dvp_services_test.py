@@ -5,6 +5,7 @@ One daemon, one parent, two children in its project; every step prints its secon
 
 import collections
 import json
+import pathlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,17 +13,22 @@ from typing import Any
 import click.testing
 import pytest
 
+from lib.cloud.dvp import needs
 from lib.cloud.dvp.load_balancers import lb_names
+from lib.doctor import rights
 from lib.kube import client, resources
 from lib.lab import places
 from lib.lab.artifacts import pexes
+from lib.lab.daemons import ccm, metrics
 from lib.lab.dvp.kinds import CHECKED_SERVICES, MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
+from lib.lab.run import processes
 from mooring.commands import main
 from tests.harness import waiting
 from tests.harness.dvp import dvp_manager, dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
+from tests.harness.kube import audit
 from tests.harness.services.services import Services
 
 HOSTS = ("worker-1", "worker-2", "worker-3")
@@ -31,7 +37,6 @@ FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 OWNED = {"dvp.deckhouse.io/cluster-uuid", "mooring.io/owner-uid"}
 IDLE_S = 5.0
 SWITCH = "dvp-cloud-controller-manager-disable-lb"
-SWITCH_NAMESPACE = "d8-cloud-provider-dvp"
 Json = dict[str, Any]
 
 
@@ -178,12 +183,23 @@ def adopted(scene: Scene) -> None:
 
 
 @pytest.fixture(scope="module")
-def manager(scene: Scene, where: places.Places, project: Project) -> Iterator[None]:
+def child(
+    where: places.Places,
+    api: client.Api,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> pathlib.Path:
+    """Return the kubeconfig of dvp-ccm: it has the rights of its manifest alone."""
+    return dvp_manager.account(where, api, tmp_path_factory.mktemp("child"))
+
+
+@pytest.fixture(scope="module")
+def manager(
+    scene: Scene, where: places.Places, project: Project, child: pathlib.Path
+) -> Iterator[None]:
     """Run dvp-ccm with all its controllers; drift checks are an hour apart."""
     env = dvp_manager.environment(project)
-    words = dvp_manager.arguments(
-        where, project.kubeconfig, ["--lb-drift-period=1h", "--leader-elect=false"]
-    )
+    flags = ["--lb-drift-period=1h", "--leader-elect=false"]
+    words = dvp_manager.arguments(where, project.kubeconfig, flags, child)
     with dvp_manager.running(where, pexes.beside("dvp-ccm"), words, env):
         yield
 
@@ -326,8 +342,7 @@ def check_local(scene: Scene, name: str) -> None:
 
 def check_switch(scene: Scene) -> None:
     """While the ConfigMap exists, a new Service gets nothing."""
-    switch = kube_objects.Objects(scene.api, SWITCH_NAMESPACE)
-    switch.make(resources.NAMESPACES, SWITCH_NAMESPACE)
+    switch = kube_objects.Objects(scene.api, dvp_manager.SWITCH_NAMESPACE)
     switch.make(resources.CONFIG_MAPS, SWITCH)
     scene.until("disabled", lambda: "load balancers are disabled" in scene.log())
     before = scene.writes()
@@ -461,6 +476,59 @@ def run_tool(scene: Scene, where: places.Places, *words: str) -> click.testing.R
     )
     env = {**dvp_manager.environment(scene.project), "NO_COLOR": "1", "COLUMNS": "400"}
     return click.testing.CliRunner().invoke(main.commands, [*words, *reach], env=env)
+
+
+HOUR = (
+    "--lb-drift-period=2s",
+    "--node-status-update-frequency=1s",
+    "--node-monitor-period=100ms",
+    "--leader-elect=false",
+)
+"""Six drift checks, twelve updates of addresses: those of an hour in twelve seconds."""
+HOUR_S = 13.0
+
+
+def test_an_idle_hour_is_no_request(
+    scene: Scene, where: places.Places, project: Project, child: pathlib.Path
+) -> None:
+    """All periodic work of an hour reads the stores; by the parent's audit log."""
+    processes.stop(where, [dvp_manager.NAME])
+    env = dvp_manager.environment(project)
+    words = dvp_manager.arguments(where, project.kubeconfig, HOUR, child)
+    with dvp_manager.running(where, pexes.beside(dvp_manager.NAME), words, env):
+        scene.until("enabled", lambda: passes(where) > 0)
+        before, passed = len(scene.parent.settled(project)), passes(where)
+        time.sleep(HOUR_S)
+        sent = len(scene.parent.settled(project)) - before
+        passed = passes(where) - passed
+    print(f"{HOUR_S:.0f} s: {passed:.0f} reconciliations, {sent} requests")
+    assert sent == 0
+    assert passed >= 6 * len(scene.services.all())
+
+
+def passes(where: places.Places) -> float:
+    """Return the number of reconciliations so far."""
+    text = ccm.ask(where, "/metrics", timeout_s=30)[1]
+    return metrics.total(text, "mooring_reconcile_total")
+
+
+def test_rights_in_the_child_are_those_of_the_manifest(where: places.Places) -> None:
+    """Nothing was forbidden, and nothing is used that the manifest does not list."""
+    rows = audit.rows(where, dvp_manager.ACCOUNT)
+    assert not [row for row in rows if row.code == 403]
+    used = {(row.verb, row.group, row.resource, row.subresource) for row in rows}
+    used = {right for right in used if right[2]}
+    granted = {
+        (right.verb, right.group, right.resource, right.subresource)
+        for right in rights.parse(needs.manifest())
+    }
+    print("used:", *sorted(" ".join(filter(None, right)) for right in used))
+    unused = granted - used
+    print("not used here:", *sorted(" ".join(filter(None, right)) for right in unused))
+    assert used <= granted
+    assert {right[2] for right in unused} <= {
+        *("leases", "nodes", "services", "subjectaccessreviews", "tokenreviews")
+    }
 
 
 def test_the_reference_can_go_on_with_what_is_left(scene: Scene) -> None:

@@ -1,6 +1,8 @@
 """csi-controller on a simulated parent: requests, the reference's state, failures."""
 
 import json
+import pathlib
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +11,7 @@ import grpc
 import pytest
 
 from lib.lab.dvp import project as projects
-from lib.lab.dvp.kinds import ATTACHMENTS, DISKS
+from lib.lab.dvp.kinds import ATTACHMENTS, DISKS, MACHINES
 from lib.lab.dvp.project import Project
 from tests.harness.dvp import csi_dvp
 from tests.harness.dvp.dvp_parent import (
@@ -24,6 +26,13 @@ from tests.harness.dvp.dvp_parent import (
 GIB = csi_dvp.GIB
 NODE, OTHER = "node-1", "node-2"
 RSS_MIB = 120
+LISTS_PER_HOUR = 60
+"""Source: kubernetes-csi/external-attacher --reconcile-sync: one minute."""
+IDLE_S = 5.0
+CACHED_S = 12.0
+"""Longer than the API server accepts a revoked token.
+
+Source: Kubernetes kubeapiserver authenticator config (TokenSuccessCacheTTL)."""
 _WATCHED = ("list", "watch")
 
 
@@ -268,12 +277,105 @@ def test_a_parent_that_is_down_is_unavailable(
         return True
 
     parent.wait("the volume is published", publishes)
-    parent.revoke(project)
-    parent.rotate(project)
     driver.kill()
     driver.start()
     driver.unpublish(name, NODE)
     driver.delete(name)
+
+
+def test_a_rotated_token_needs_no_restart(
+    driver: csi_dvp.CsiDvp, parent: DvpParent, project: Project
+) -> None:
+    """The old token is invalid; a volume's life goes on with that of the file."""
+    name, process = new_name(), driver.process()
+    driver.create(name)
+    parent.revoke(project)
+    time.sleep(CACHED_S)
+    code, message = refused(lambda: driver.publish(name, NODE))
+    print(f"token revoked: {code} {message}")
+    assert code in ("UNAUTHENTICATED", "UNAVAILABLE")
+    parent.rotate(project)
+
+    def publishes() -> bool:
+        try:
+            return bool(driver.publish(name, NODE))
+        except grpc.RpcError:
+            return False
+
+    began = time.monotonic()
+    parent.wait("the new token is used", publishes)
+    print(f"new token used after {time.monotonic() - began:.1f} s")
+    driver.unpublish(name, NODE)
+    driver.delete(name)
+    assert process.is_running(), "restarted"
+
+
+def test_an_idle_hour_is_no_request(
+    driver: csi_dvp.CsiDvp, parent: DvpParent, project: Project
+) -> None:
+    """With as many lists as external-attacher and external-resizer need in an hour."""
+    name, requests = new_name(), Requests(parent, project)
+    driver.create(name)
+    driver.publish(name, NODE)
+    requests.since()
+    before = len(parent.settled(project))
+    for _ in range(LISTS_PER_HOUR):
+        assert driver.published()[name] == [NODE]
+    time.sleep(IDLE_S)
+    sent = len(parent.settled(project)) - before
+    print(f"{LISTS_PER_HOUR} lists and {IDLE_S:.0f} s: {sent} requests")
+    assert sent == 0
+    driver.unpublish(name, NODE)
+    driver.delete(name)
+
+
+def test_two_children_in_one_project(
+    driver: csi_dvp.CsiDvp,
+    parent: DvpParent,
+    project: Project,
+    tmp_path: pathlib.Path,
+) -> None:
+    """Equal names of Nodes; each attaches to its own VM, and leaves the other's."""
+    objects, own, theirs = parent.objects(project), new_name(), new_name()
+    vm = parent.machine(project, OTHER, name="second-child-vm", cluster=OTHER_CLUSTER)
+    parent.wait_phase(MACHINES, project, vm, "Running")
+    driver.create(own)
+    driver.publish(own, OTHER)
+    before = whole(parent, project, own)
+    with csi_dvp.running(tmp_path, parent.where, project, OTHER_CLUSTER) as second:
+        assert refused(lambda: second.create(own))[0] == "ALREADY_EXISTS"
+        second.create(theirs)
+        second.publish(theirs, OTHER)
+        title = f"vmbda-{theirs}-{OTHER}"
+        attached = objects.get(ATTACHMENTS, title) or {}
+        assert attached["spec"]["virtualMachineName"] == vm
+        assert own not in second.published()
+        assert theirs not in driver.published()
+        assert refused(lambda: second.delete(own))[0] == "FAILED_PRECONDITION"
+        assert whole(parent, project, own) == before
+        both = whole(parent, project, theirs)
+        driver.unpublish(own, OTHER)
+        driver.delete(own)
+        assert whole(parent, project, theirs) == both
+        second.unpublish(theirs, OTHER)
+        second.delete(theirs)
+    assert objects.get(DISKS, theirs) is None
+
+
+def whole(parent: DvpParent, project: Project, volume: str) -> str:
+    """Return the JSON of the disk and the attachment of a volume, settled."""
+    parent.settled(project)
+    objects, title = parent.objects(project), f"vmbda-{volume}-{OTHER}"
+
+    def read() -> list[Any]:
+        return [objects.get(DISKS, volume), objects.get(ATTACHMENTS, title)]
+
+    def listed() -> bool:
+        disk = objects.get(DISKS, volume) or {}
+        return bool(disk.get("status", {}).get("attachedToVirtualMachines"))
+
+    parent.wait("the disk lists its VM", listed)
+    return json.dumps(read(), sort_keys=True)
 
 
 def test_verbs_and_memory(
