@@ -195,7 +195,7 @@ def _rights_of(rights: checkup.ComponentRights) -> CheckResult:
         text = f"{rights.component}: all {rights.count}"
         return CheckResult(CLOUD_RIGHTS, CheckState.OK, text)
     state = CheckState.FAILED if rights.needed else CheckState.WARNING
-    text = f"{rights.component}: the user cannot {', '.join(rights.missing)}"
+    text = f"{rights.component}: the user cannot {'; cannot '.join(rights.missing)}"
     remedy = _NO_RIGHT
     if not rights.needed:
         remedy += f", unless {rights.component} has other credentials"

@@ -58,7 +58,7 @@ def replaced(tree: ast.Module) -> set[str]:
 def provider_of(path: pathlib.Path, tree: ast.Module) -> str:
     """Return the cloud that a test opens, by its imports."""
     modules = {full for full, _ in imported(tree)}
-    found = [
+    opened = [
         provider
         for provider in PROVIDERS
         if any(
@@ -67,7 +67,7 @@ def provider_of(path: pathlib.Path, tree: ast.Module) -> str:
         )
         or any(module == f"lib.cloud.{provider}" for module in modules)
     ]
-    return found[0] if found else "dvp" if "dvp" in path.stem else ""
+    return opened[0] if opened else "dvp" if "dvp" in path.stem else ""
 
 
 def rows_of(suite: str) -> list[str]:
@@ -87,7 +87,7 @@ def rows_of(suite: str) -> list[str]:
 
 def runs() -> dict[tuple[str, str], list[str]]:
     """Return the test files by suite and provider; no row is replaced in any."""
-    found: dict[tuple[str, str], list[str]] = {}
+    files: dict[tuple[str, str], list[str]] = {}
     for path in sorted(pathlib.Path("tests").rglob("*_test.py")):
         text = path.read_text()
         if _PACKAGE not in text:
@@ -96,8 +96,8 @@ def runs() -> dict[tuple[str, str], list[str]]:
         for suite in suites_of(tree):
             key = suite, provider_of(path, tree)
             assert not replaced(tree) & set(rows_of(suite)), path
-            found.setdefault(key, []).append(str(path))
-    return found
+            files.setdefault(key, []).append(str(path))
+    return files
 
 
 def test_each_suite_runs_on_each_provider() -> None:

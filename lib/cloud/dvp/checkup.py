@@ -153,18 +153,18 @@ class ParentCheckup:
         component_needs: Sequence[needs.Need],
         asked: dict[tuple[Resource, str], bool],
     ) -> checkup.ComponentRights:
-        wanted = [
-            (need.resource, verb)
-            for need in component_needs
-            if not need.is_optional or self._serves(need.resource)
-            for verb in need.verbs
-        ]
-        for right in wanted:
-            if right not in asked:
-                asked[right] = self._has(*right)
-        missing = tuple(self._named(*right) for right in wanted if not asked[right])
+        count, missing = 0, []
+        for need in component_needs:
+            if need.is_optional and not self._serves(need.resource):
+                continue
+            count += len(need.verbs)
+            for right in ((need.resource, verb) for verb in need.verbs):
+                if right not in asked:
+                    asked[right] = self._has(*right)
+            verbs = [verb for verb in need.verbs if not asked[need.resource, verb]]
+            missing += [self._named(need.resource, verbs)] if verbs else []
         is_manager = component == needs.MANAGER
-        return checkup.ComponentRights(component, is_manager, len(wanted), missing)
+        return checkup.ComponentRights(component, is_manager, count, tuple(missing))
 
     def _serves(self, resource: Resource) -> bool:
         path = f"/apis/{resource.group}/{resource.version}"
@@ -203,10 +203,11 @@ class ParentCheckup:
             raise refusals.error(error, "review rights", kind.plural, "") from error
         return decoding.decode(answer, _AccessReview).status.allowed
 
-    def _named(self, resource: Resource, verb: str) -> str:
+    def _named(self, resource: Resource, verbs: Sequence[str]) -> str:
+        what = f"{', '.join(verbs)} {resource.plural}"
         if not resource.namespaced:
-            return f"{verb} {resource.plural} of the parent"
-        return f"{verb} {resource.plural} in namespace {self._settings.namespace}"
+            return f"{what} of the parent"
+        return f"{what} in namespace {self._settings.namespace}"
 
     def routing(self) -> checkup.Routing | None:
         """See the protocol: there are no routes."""

@@ -1,7 +1,7 @@
 """Nodes, Services and volumes of one child while its parent fails.
 
 For each fault: `prepare`, then in the fault `ask` and `check`, then `wait`, which adds
-one row for each flow to a `Table`.
+one row for each flow to a `FaultTable`.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ Json = dict[str, Any]
 _NUMBERS = itertools.count(1)
 
 
-class Table:
+class FaultTable:
     """Results by fault and flow. Printed at the end; a missing one fails."""
 
     def __init__(self) -> None:
@@ -109,14 +109,14 @@ class ThreeFlows:
         self.services = Services(api, "faulty")
         self.nodes = dvp_manager.SeenNodes(api)
         self.driver = driver
-        self.table = Table()
+        self.table = FaultTable()
         self._processes = [self.manager(), driver.process()]
 
     def manager(self) -> psutil.Process:
         """Return the process of dvp-ccm."""
-        found = processes.find(self.where, dvp_manager.NAME)
-        assert found is not None
-        return found
+        process = processes.find(self.where, dvp_manager.NAME)
+        assert process is not None
+        return process
 
     def in_parent(self, service: str) -> Json:
         """Return the object of a Service."""

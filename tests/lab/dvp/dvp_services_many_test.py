@@ -17,6 +17,7 @@ from lib.cloud.dvp.load_balancers import lb_names
 from lib.kube import client, resources
 from lib.lab import places
 from lib.lab.artifacts import pexes
+from lib.lab.daemons import ccm, metrics
 from lib.lab.dvp.kinds import MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import simulated_kubelet
@@ -31,6 +32,14 @@ MOST_REQUESTS = 12
 RSS_MAX_MIB = 150
 SETTLE_S = 20.0
 PATIENCE_S = 600.0
+HOUR = (
+    "--lb-drift-period=10s",
+    "--node-status-update-frequency=5s",
+    "--node-monitor-period=90ms",
+)
+"""Six drift checks, twelve updates of addresses, 720 checks of Nodes: those of an hour
+with the default periods, in HOUR_S."""
+HOUR_S = 65.0
 SERVICES = resources.SERVICES
 READS = ("get", "list", "watch", "")
 
@@ -105,6 +114,11 @@ class Crowd:
                 )
             )
 
+    def passes(self) -> float:
+        """Return the number of reconciliations of the process so far."""
+        text = ccm.ask(self.where, "/metrics", timeout_s=30)[1]
+        return metrics.total(text, "mooring_reconcile_total")
+
     def rss_mib(self) -> float:
         process = processes.find(self.where, dvp_manager.NAME)
         assert process is not None
@@ -120,10 +134,10 @@ def crowd(
     new.nodes.delete_all()
 
 
-def running(crowd: Crowd) -> AbstractContextManager[None]:
+def running(crowd: Crowd, *flags: str) -> AbstractContextManager[None]:
     """Return what runs dvp-ccm with all its controllers."""
     words = dvp_manager.arguments(
-        crowd.where, crowd.project.kubeconfig, ["--leader-elect=false", "--v=2"]
+        crowd.where, crowd.project.kubeconfig, ["--leader-elect=false", "--v=2", *flags]
     )
     env = dvp_manager.environment(crowd.project)
     return dvp_manager.running(crowd.where, pexes.beside(dvp_manager.NAME), words, env)
@@ -185,6 +199,18 @@ def test_a_restart_with_a_hundred_services_writes_nothing(crowd: Crowd) -> None:
         assert used.total() <= MOST_REQUESTS
         assert writes(used) == {}
         check_delay(crowd, names[0])
+
+
+def test_an_idle_hour_is_no_request(crowd: Crowd) -> None:
+    """All periodic work of an hour reads the stores; by the parent's audit log."""
+    with running(crowd, *HOUR):
+        time.sleep(SETTLE_S)
+        before, passed = crowd.requests(), crowd.passes()
+        time.sleep(HOUR_S)
+        sent, passed = crowd.requests() - before, crowd.passes() - passed
+    print(f"{HOUR_S:.0f} s: {passed:.0f} reconciliations, requests: {dict(sent)}")
+    assert sent == collections.Counter()
+    assert passed >= 5 * NUMBER
 
 
 def check_delay(crowd: Crowd, vm: str) -> None:

@@ -336,7 +336,7 @@ def test_two_children_in_one_project(
     tmp_path: pathlib.Path,
 ) -> None:
     """Equal names of Nodes; each attaches to its own VM, and leaves the other's."""
-    objects, own, theirs = parent.objects(project), new_name(), new_name()
+    objects, own, foreign = parent.objects(project), new_name(), new_name()
     vm = parent.machine(project, OTHER, name="second-child-vm", cluster=OTHER_CLUSTER)
     parent.wait_phase(MACHINES, project, vm, "Running")
     driver.create(own)
@@ -344,22 +344,22 @@ def test_two_children_in_one_project(
     before = whole(parent, project, own)
     with csi_dvp.running(tmp_path, parent.where, project, OTHER_CLUSTER) as second:
         assert refused(lambda: second.create(own))[0] == "ALREADY_EXISTS"
-        second.create(theirs)
-        second.publish(theirs, OTHER)
-        title = f"vmbda-{theirs}-{OTHER}"
+        second.create(foreign)
+        second.publish(foreign, OTHER)
+        title = f"vmbda-{foreign}-{OTHER}"
         attached = objects.get(ATTACHMENTS, title) or {}
         assert attached["spec"]["virtualMachineName"] == vm
         assert own not in second.published()
-        assert theirs not in driver.published()
+        assert foreign not in driver.published()
         assert refused(lambda: second.delete(own))[0] == "FAILED_PRECONDITION"
         assert whole(parent, project, own) == before
-        both = whole(parent, project, theirs)
+        both = whole(parent, project, foreign)
         driver.unpublish(own, OTHER)
         driver.delete(own)
-        assert whole(parent, project, theirs) == both
-        second.unpublish(theirs, OTHER)
-        second.delete(theirs)
-    assert objects.get(DISKS, theirs) is None
+        assert whole(parent, project, foreign) == both
+        second.unpublish(foreign, OTHER)
+        second.delete(foreign)
+    assert objects.get(DISKS, foreign) is None
 
 
 def whole(parent: DvpParent, project: Project, volume: str) -> str:

@@ -128,8 +128,7 @@ REASONS = strategies.sampled_from(
 def parents(draw: strategies.DrawFn) -> SteppedParent:
     """Draw disks and attachments in any phase, of this cluster, another, or none."""
     world = SteppedParent()
-    theirs = disks.machine(THEIRS, NODE, cluster=OTHER_UUID)
-    world.api.put(disks.MACHINES, theirs)
+    world.api.put(disks.MACHINES, disks.machine(THEIRS, NODE, cluster=OTHER_UUID))
     if draw(strategies.integers(0, 9)):
         world.put(_disk(draw))
     for host in draw(strategies.sets(strategies.sampled_from([NODE, OTHER, "gone"]))):
