@@ -7,6 +7,7 @@ modules/030-cloud-provider-dvp, images/dvp-common/api (ServiceWithHealthchecks).
 """
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
@@ -102,11 +103,16 @@ class VmStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class VirtualMachine(msgspec.Struct, frozen=True):
-    """A VM."""
+    """A VM. Texts of labels are shared: each load balancer labels all VMs."""
 
     metadata: objects.ObjectMeta
     spec: VmSpec = VmSpec()
     status: VmStatus = VmStatus()
+
+    def __post_init__(self) -> None:
+        labels = self.metadata.labels.items()
+        shared = {sys.intern(key): sys.intern(value) for key, value in labels}
+        msgspec.structs.force_setattr(self.metadata, "labels", shared)
 
 
 class DiskClaim(msgspec.Struct, frozen=True, rename="camel"):

@@ -277,7 +277,8 @@ def _by_label(
     """Return VMs by the labels of load balancers that they have."""
     by_label: dict[str, list[LabelledVm]] = {}
     for machine in machines:
+        vm = _vm(machine)  # one for all of its labels: there may be hundreds
         for key, value in machine.metadata.labels.items():
             if key.startswith(lb_names.LABEL_PREFIX) and value == lb_names.LABEL_VALUE:
-                by_label.setdefault(key, []).append(_vm(machine))
+                by_label.setdefault(key, []).append(vm)
     return {key: tuple(vms) for key, vms in by_label.items()}
