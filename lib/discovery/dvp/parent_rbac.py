@@ -13,6 +13,7 @@ PREFIX = "mooring-"
 VIRTUALIZATION = "virtualization.deckhouse.io"
 _RBAC = "rbac.authorization.k8s.io"
 _WATCH = ("get", "list", "watch")
+_FOLLOW = ("list", "watch")
 _WRITE = ("get", "list", "watch", "create", "patch", "delete")
 
 Manifest = Mapping[str, object]
@@ -53,7 +54,7 @@ COMPONENTS: Mapping[str, Permissions] = {
     ),
     "csi-controller": Permissions(
         (
-            Rule(VIRTUALIZATION, ("virtualmachines",), ("list", "watch")),
+            Rule(VIRTUALIZATION, ("virtualmachines",), _FOLLOW),
             Rule(
                 VIRTUALIZATION,
                 ("virtualdisks", "virtualmachineblockdeviceattachments"),
@@ -71,18 +72,18 @@ COMPONENTS: Mapping[str, Permissions] = {
             Rule(
                 VIRTUALIZATION,
                 ("virtualmachineblockdeviceattachments",),
-                (*_WATCH, "delete"),
+                (*_FOLLOW, "delete"),
             ),
-            Rule(VIRTUALIZATION, ("virtualimages", "virtualdisksnapshots"), _WATCH),
+            Rule(VIRTUALIZATION, ("virtualimages", "virtualdisksnapshots"), _FOLLOW),
             Rule("", ("secrets",), _WRITE),
         ),
         (
             Rule(
                 VIRTUALIZATION,
                 ("virtualmachineclasses", "clustervirtualimages"),
-                _WATCH,
+                _FOLLOW,
             ),
-            Rule("storage.k8s.io", ("storageclasses",), _WATCH),
+            Rule("storage.k8s.io", ("storageclasses",), _FOLLOW),
         ),
     ),
 }
