@@ -6,8 +6,10 @@ One function for each kind of check; each returns at least one result.
 import datetime
 
 from lib.cloud import checkup, errors
-from lib.doctor import pod_states
 from lib.doctor.model import (
+    CRASHED,
+    NOT_READY,
+    UNSCHEDULABLE,
     CheckResult,
     CheckState,
     ClockReadings,
@@ -73,12 +75,12 @@ _POD_REMEDIES = {
     "RunContainerError": _IMAGE,
     "CreateContainerConfigError": _CREDENTIALS,
     "FailedMount": _CREDENTIALS,
-    pod_states.UNSCHEDULABLE: (
+    UNSCHEDULABLE: (
         "check nodeSelector and tolerations of the chart, and that no other Pod uses"
         " its port on the host"
     ),
 }
-_CRASHES = (pod_states.CRASHED, "StartError")
+_CRASHES = (CRASHED, "StartError")
 Logins = Read[checkup.Login] | ReadFailure
 _NO_RIGHT = "give the user a role in the project that allows it"
 
@@ -366,7 +368,7 @@ def pods(read: Read[PodReport] | ReadFailure) -> tuple[CheckResult, ...]:
 def _pod(problem: PodProblem) -> CheckResult:
     name = f"{problem.namespace}/{problem.pod}"
     subject = f"{name}: {problem.container}" if problem.container else name
-    is_slow = problem.reason == pod_states.NOT_READY
+    is_slow = problem.reason == NOT_READY
     state = CheckState.WARNING if is_slow else CheckState.FAILED
     log = f"kubectl -n {problem.namespace} logs {problem.pod} -c {problem.container}"
     remedy = _POD_REMEDIES.get(problem.reason, f"see the log: {log}")

@@ -106,6 +106,12 @@ class NodeIdentity:
     is_new: bool = False
 
 
+CRASHED = "CrashLoopBackOff"
+NOT_READY = "NotReady"
+UNSCHEDULABLE = "Unschedulable"
+"""Reasons of a `PodProblem`, beside those that Kubernetes reports."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodProblem:
     """Why a container does not serve. container: empty for the whole Pod.

@@ -8,12 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from lib.doctor import pods
 from lib.doctor.components import LABEL
-from lib.doctor.model import PodProblem, PodReport
+from lib.doctor.model import (
+    CRASHED,
+    NOT_READY,
+    UNSCHEDULABLE,
+    PodProblem,
+    PodReport,
+)
 from lib.kube import client, listing, recorded_events, resources
 
-CRASHED = "CrashLoopBackOff"
-NOT_READY = "NotReady"
-UNSCHEDULABLE = "Unschedulable"
 _STARTING = ("ContainerCreating", "PodInitializing")
 _WARNING = "Warning"
 Name = tuple[str, str]
