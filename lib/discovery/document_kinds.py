@@ -16,7 +16,7 @@ MODULE_CONFIG = "ModuleConfig"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kinds:
+class DocumentKinds:
     """The kinds that are read.
 
     configuration: that of the installer; a document of this kind, or in a hybrid
@@ -31,7 +31,7 @@ class Kinds:
 
 
 def sort(
-    documents: Sequence[object], kinds: Kinds, findings: SourceFindings
+    documents: Sequence[object], kinds: DocumentKinds, findings: SourceFindings
 ) -> tuple[Mapping[str, list[Document]], tuple[str, ...]]:
     """Sort by kind, and list the unused kinds."""
     by_kind: dict[str, list[Document]] = {}
@@ -60,7 +60,7 @@ def sort(
     return by_kind, tuple(dict.fromkeys(skipped))
 
 
-def _is_of_other(document: Document, kinds: Kinds) -> bool:
+def _is_of_other(document: Document, kinds: DocumentKinds) -> bool:
     """Report whether it is the configuration of another module."""
     is_settings = text_of(document, "kind") == MODULE_CONFIG
     return is_settings and name_of(document) != kinds.module

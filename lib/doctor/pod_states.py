@@ -75,7 +75,7 @@ def of_pod(
             yield PodProblem(about.namespace, about.name, status.name, reason, text)
 
 
-def _before_start(conditions: Iterable[pods.Condition]) -> tuple[str, str]:
+def _before_start(conditions: Iterable[pods.PodCondition]) -> tuple[str, str]:
     """Return why no kubelet has reported the containers of a Pod."""
     for condition in conditions:
         if condition.type == "PodScheduled" and condition.status == "False":

@@ -60,7 +60,7 @@ class PodTemplate(msgspec.Struct, frozen=True):
     spec: PodSpec = PodSpec()
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class WaitingContainer(msgspec.Struct, frozen=True):
     """Why a container does not run."""
 
     reason: str = ""
@@ -78,7 +78,7 @@ class Terminated(msgspec.Struct, frozen=True, rename="camel"):
 class ContainerState(msgspec.Struct, frozen=True):
     """State of a container; it runs if it neither waits nor has ended."""
 
-    waiting: Waiting | None = None
+    waiting: WaitingContainer | None = None
     terminated: Terminated | None = None
 
 
@@ -92,7 +92,7 @@ class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
     last_state: ContainerState = ContainerState()
 
 
-class Condition(msgspec.Struct, frozen=True):
+class PodCondition(msgspec.Struct, frozen=True):
     """A condition of a Pod."""
 
     type: str = ""
@@ -103,7 +103,7 @@ class Condition(msgspec.Struct, frozen=True):
 class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
     """Conditions of a Pod, and the states of its containers."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
 
 

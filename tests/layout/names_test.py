@@ -20,6 +20,7 @@ TAXONOMY = "one taxonomy of errors for each side: cloud, Kubernetes, kernel"
 PROTOCOL = "the same part in each protocol of a cloud"
 NATIVE = "an object of OpenStack, decoded by each package as far as it reads it"
 SERVICE = "a part of a Service, decoded by each flow as far as it reads it"
+FORMATS = "the same part of the formats of each cloud"
 
 CLASSES: Mapping[str, str] = {
     **dict.fromkeys(("RecordEvent", "Row", "Snapshot", "Source", "Sources"), ROLE),
@@ -33,6 +34,18 @@ CLASSES: Mapping[str, str] = {
     "DeleteVolume": "begin to delete a volume: for CSI, and for cleanup",
     "Ingress": "an entry of a Service's status: desired, and " + SERVICE,
     "LoadBalancer": "a section of cloud.conf, and " + NATIVE,
+    **dict.fromkeys(
+        (
+            "ClusterFacts",
+            "ConfigurationSources",
+            "ModuleSettings",
+            "NodeGroup",
+            "ProviderSettings",
+            "RenderedDocuments",
+            "Schema",
+        ),
+        FORMATS,
+    ),
     "PersistentVolume": "Kubernetes' object, and what cleanup compares of it",
     "Port": "the port of a Service, and " + NATIVE,
     "Quota": "a quota as a doctor sees it, and " + NATIVE,
@@ -41,6 +54,22 @@ CLASSES: Mapping[str, str] = {
 }
 MODULES: Mapping[str, str] = {
     **dict.fromkeys(("act", "decide", "flow", "model", "observe", "preview"), ROLE),
+    **dict.fromkeys(
+        (
+            "capi",
+            "checksums",
+            "documents",
+            "manifests",
+            "node_groups",
+            "registration",
+            "render",
+            "schemas",
+            "sources",
+            "templates",
+            "unsafe_changes",
+        ),
+        FORMATS,
+    ),
     "desired": ROLE,
     "errors": TAXONOMY,
     "actions": "the steps that a package of a provider plans",

@@ -20,7 +20,7 @@ Manifest = Mapping[str, object]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rule:
+class ParentRule:
     """Verbs on resources of one API group."""
 
     group: str
@@ -40,22 +40,22 @@ class Rule:
 class Permissions:
     """Permissions of one component: in the project, and on kinds of the cluster."""
 
-    project: tuple[Rule, ...]
-    cluster: tuple[Rule, ...] = ()
+    project: tuple[ParentRule, ...]
+    cluster: tuple[ParentRule, ...] = ()
 
 
 COMPONENTS: Mapping[str, Permissions] = {
     "dvp-ccm": Permissions(
         (
-            Rule(VIRTUALIZATION, ("virtualmachines",), (*_WATCH, "patch")),
-            Rule("", ("services",), _WRITE),
-            Rule("network.deckhouse.io", ("servicewithhealthchecks",), _WRITE),
+            ParentRule(VIRTUALIZATION, ("virtualmachines",), (*_WATCH, "patch")),
+            ParentRule("", ("services",), _WRITE),
+            ParentRule("network.deckhouse.io", ("servicewithhealthchecks",), _WRITE),
         )
     ),
     "csi-controller": Permissions(
         (
-            Rule(VIRTUALIZATION, ("virtualmachines",), _FOLLOW),
-            Rule(
+            ParentRule(VIRTUALIZATION, ("virtualmachines",), _FOLLOW),
+            ParentRule(
                 VIRTUALIZATION,
                 ("virtualdisks", "virtualmachineblockdeviceattachments"),
                 _WRITE,
@@ -63,27 +63,29 @@ COMPONENTS: Mapping[str, Permissions] = {
         )
     ),
     "cloud-data-discoverer": Permissions(
-        (Rule(VIRTUALIZATION, ("virtualdisks",), ("list",)),),
-        (Rule("storage.k8s.io", ("storageclasses",), ("get", "list")),),
+        (ParentRule(VIRTUALIZATION, ("virtualdisks",), ("list",)),),
+        (ParentRule("storage.k8s.io", ("storageclasses",), ("get", "list")),),
     ),
     "capdvp": Permissions(
         (
-            Rule(VIRTUALIZATION, ("virtualmachines", "virtualdisks"), _WRITE),
-            Rule(
+            ParentRule(VIRTUALIZATION, ("virtualmachines", "virtualdisks"), _WRITE),
+            ParentRule(
                 VIRTUALIZATION,
                 ("virtualmachineblockdeviceattachments",),
                 (*_FOLLOW, "delete"),
             ),
-            Rule(VIRTUALIZATION, ("virtualimages", "virtualdisksnapshots"), _FOLLOW),
-            Rule("", ("secrets",), _WRITE),
+            ParentRule(
+                VIRTUALIZATION, ("virtualimages", "virtualdisksnapshots"), _FOLLOW
+            ),
+            ParentRule("", ("secrets",), _WRITE),
         ),
         (
-            Rule(
+            ParentRule(
                 VIRTUALIZATION,
                 ("virtualmachineclasses", "clustervirtualimages"),
                 _FOLLOW,
             ),
-            Rule("storage.k8s.io", ("storageclasses",), _FOLLOW),
+            ParentRule("storage.k8s.io", ("storageclasses",), _FOLLOW),
         ),
     ),
 }
@@ -172,7 +174,7 @@ def _bound(role: str, account: str) -> str:
     return role if role == account else f"{account}-{role.removeprefix(PREFIX)}"
 
 
-def _role(kind: str, about: Manifest, rules: Sequence[Rule]) -> Manifest:
+def _role(kind: str, about: Manifest, rules: Sequence[ParentRule]) -> Manifest:
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": kind,

@@ -40,7 +40,7 @@ MODULE = "cloud-provider-dvp"
 
 _ONCE = (CONFIGURATION, CLUSTER, document_kinds.MODULE_CONFIG, DISCOVERED, CREDENTIALS)
 _MORE = (node_groups.NODE_GROUP, INSTANCE_CLASS)
-_KINDS = document_kinds.Kinds(CONFIGURATION, _ONCE, _MORE, MODULE)
+_KINDS = document_kinds.DocumentKinds(CONFIGURATION, _ONCE, _MORE, MODULE)
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 

@@ -33,7 +33,7 @@ OFFERED = "OpenStackCloudProviderDiscoveryData"
 MODULE = "cloud-provider-openstack"
 
 _ONCE = (CONFIGURATION, CLUSTER, MODULE_CONFIG, DISCOVERED, OFFERED)
-_KINDS = document_kinds.Kinds(CONFIGURATION, _ONCE, node_groups.KINDS, MODULE)
+_KINDS = document_kinds.DocumentKinds(CONFIGURATION, _ONCE, node_groups.KINDS, MODULE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
