@@ -209,7 +209,7 @@ def test_an_idle_hour_is_no_request(crowd: Crowd) -> None:
         time.sleep(HOUR_S)
         sent, passed = crowd.requests() - before, crowd.passes() - passed
     print(f"{HOUR_S:.0f} s: {passed:.0f} reconciliations, requests: {dict(sent)}")
-    assert sent == collections.Counter()
+    assert {verb for verb, _ in sent} <= {"watch"}  # the parent ends watches by time
     assert passed >= 5 * NUMBER
 
 
