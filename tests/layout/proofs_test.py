@@ -43,7 +43,11 @@ OWN = {
         "lab/dvp:discoverer",
     ),
     "lib/discovery/dvp": ("lab/discovery:kinds", "lab/dvp:account"),
-    "lib/discovery/openstack": ("bench:discovery", "lab/discovery:"),
+    "lib/discovery/openstack": (
+        "bench:discovery",
+        "lab/discovery:",
+        "lab/dvp:discoverer",
+    ),
     "lib/volumes": CSI,
     "lib/csi": CSI,
     # lib/osdpl has checks of its own for the doctor.

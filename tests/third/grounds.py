@@ -206,7 +206,7 @@ def run_tool(words: list[str]) -> None:
     openstack = providers.PROVIDERS["openstack"]
     providers.PROVIDERS[cloud.NAME] = providers.Provider(
         name=cloud.NAME,
-        rights="openstack-ccm",
+        rights=openstack.rights,
         component=MANAGER,
         config_help="The port of a pasture.",
         config_keys=("pasture",),
