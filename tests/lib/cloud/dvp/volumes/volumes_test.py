@@ -250,8 +250,7 @@ def test_a_refused_expansion_names_the_reason(
     assert refused.value.code is code
     assert f"NotAvailable: {message}" in refused.value.message
     assert requests(world) == []
-    held["status"] |= {"conditions": [], "capacity": "2Gi"}
-    world.put(held)
+    world.put(disks.disk(ID, size="2Gi", capacity="2Gi"))
     waiting.until("the watch", lambda: volumes.listing()[0].size_bytes == 2 * GIB)
     assert disks.settle(volumes, model.Expand(ID, 2 * GIB)).size_bytes == 2 * GIB
 
