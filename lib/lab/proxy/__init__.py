@@ -1,0 +1,1 @@
+"""Network of a node of its own, with a real kube-proxy."""

@@ -1,0 +1,125 @@
+"""The real kube-proxy, in nftables mode; built from a pinned Go module.
+
+Its module is apart from that of the other programs of Kubernetes, which lacks some of
+its dependencies. To be started in the network namespace of the node, see
+`node_network.py`: its tables have the same name on every node.
+"""
+
+import datetime
+import fcntl
+import importlib.resources
+import os
+import pathlib
+import platform
+import shutil
+from collections.abc import Mapping
+
+from lib.lab import places
+from lib.lab.artifacts import (
+    commands,
+    debian,
+    debian_trees,
+    go_modules,
+    go_toolchain,
+)
+from lib.lab.kube import kube_files, pki
+from lib.lab.run import processes, progress
+
+NAME = "kube-proxy"
+USER = "system:kube-proxy"
+"""Source: Kubernetes, default cluster role binding system:node-proxier."""
+_PACKAGE = f"k8s.io/kubernetes/cmd/{NAME}"
+_START_S = 60.0
+_SYNCED = "SyncProxyRules complete"
+
+
+def build(where: places.Places, shown: progress.Progress) -> pathlib.Path:
+    """Return the program; build it, unless it is built.
+
+    Raises:
+        LabError: no Go toolchain, modules that cannot be fetched, or a build that
+            fails.
+    """
+    folder = importlib.resources.files("lib.lab.proxy") / "module"
+    contents = {file.name: file.read_bytes() for file in folder.iterdir()}
+    flags = go_modules.ldflags("kube")
+    machine = f"{platform.system()} {platform.machine()}"
+    target = where.cache / "bin" / go_modules.key(contents, flags, machine) / NAME
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (where.cache / "build.lock").open("w") as lock, shown.step(f"Build {NAME}"):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        least = go_modules.least_go(contents["go.mod"].decode())
+        go = go_toolchain.ensure(where, least, os.environ, shown)
+        sources = where.cache / "go" / "sources" / NAME
+        sources.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (sources / name).write_bytes(content)
+        env = go_toolchain.environment(where, os.environ)
+        pathlib.Path(env["GOTMPDIR"]).mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{NAME}.new")
+        commands.run(
+            # Flags as for the other programs, whose packages are compiled already.
+            [
+                *(go, "build", "-trimpath", "-mod=readonly", "-buildvcs=false"),
+                *("-ldflags", flags, "-gcflags=all=-dwarf=false"),
+                *("-o", str(part), _PACKAGE),
+            ],
+            failure=f"cannot build {NAME}",
+            env=env,
+            cwd=sources,
+        )
+        part.replace(target)
+    return target
+
+
+def environment(
+    where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
+) -> Mapping[str, str]:
+    """Return `env` with a PATH that contains nft, a Debian package.
+
+    Raises:
+        LabError: it cannot be downloaded.
+    """
+    if shutil.which("nft", path=env.get("PATH")):
+        return env
+    tree = where.cache / "nftables"
+    if not tree.is_dir():
+        choose = debian_trees.with_missing("nftables")
+        debian_trees.unpack(tree, choose, env, step)
+    path = os.pathsep.join([env.get("PATH", os.defpath), str(tree / "usr/sbin")])
+    return debian.environment(tree, {**env, "PATH": path})
+
+
+def start(where: places.Places, node: str, shown: progress.Progress) -> None:
+    """Start it for a Node, and wait until it has written its rules.
+
+    Raises:
+        LabError: it cannot be built, or did not start.
+    """
+    program = build(where, shown)
+    with shown.step(f"Start {NAME}") as step:
+        env = environment(where, os.environ, step)
+        now = datetime.datetime.now(datetime.UTC)
+        pair = kube_files.issued(where, NAME, pki.Subject(USER), now)
+        kubeconfig = kube_files.write_kubeconfig(where, NAME, pki.Credentials(pair))
+        words = (
+            program,
+            f"--kubeconfig={kubeconfig}",
+            f"--hostname-override={node}",
+            "--proxy-mode=nftables",
+            # Limits of connections are those of the machine, not of this namespace.
+            "--conntrack-max-per-core=0",
+            "--conntrack-tcp-timeout-established=0",
+            "--conntrack-tcp-timeout-close-wait=0",
+            "--v=2",
+        )
+        processes.start(where, NAME, words, env)
+        log = where.log / f"{NAME}.log"
+        processes.wait_for(where, NAME, lambda: _SYNCED in log.read_text(), _START_S)
+
+
+def stop(where: places.Places) -> None:
+    """Stop it; fine when it does not run."""
+    processes.stop(where, [NAME])
