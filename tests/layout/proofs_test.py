@@ -28,6 +28,7 @@ PACKAGED = (
     "bench:tool_start",  # one second
     "lab/dvp:lab-long",
     "lab/images:all-long",
+    "lab/pods:pods-long",
     "lab/kubelet:demo-long",
     "lab/services:pages-long",
     "lab/tool:commands-long",
