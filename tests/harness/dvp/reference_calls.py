@@ -167,10 +167,21 @@ class ReferenceCalls:
         )
 
     def expand(self, volume: ReferenceDisk, size: int) -> None:
-        """Do what ControllerExpandVolume does, then wait for the parent."""
-        disk = self._only(DISKS, {"virtualDiskName": volume.name})
-        disk["spec"]["persistentVolumeClaim"]["size"] = str(size)
-        self._update(DISKS, disk)
+        """Do what ControllerExpandVolume does, then wait for the parent.
+
+        The real external-resizer repeats the call after a conflict.
+        """
+
+        def is_requested() -> bool:
+            disk = self._only(DISKS, {"virtualDiskName": volume.name})
+            disk["spec"]["persistentVolumeClaim"]["size"] = str(size)
+            try:
+                self._update(DISKS, disk)
+            except kube_errors.Conflict:
+                return False
+            return True
+
+        waiting.until("the expansion is requested", is_requested)
         waiting.until("it is expanded", lambda: self.create_volume(volume) == size)
 
     def delete(self, volume: ReferenceDisk) -> None:
