@@ -11,9 +11,14 @@ from lib.lab.artifacts import pexes
 
 
 def environment(mine: places.Places, columns: int) -> Mapping[str, str]:
-    """Return the environment of the tool with these places. columns: of a line."""
+    """Return the environment of the tool with these places. columns: of a line.
+
+    Without the variables of the PEX in which the test may run: the tool, which is a
+    PEX, would print a warning about them.
+    """
+    own = {k: v for k, v in os.environ.items() if not k.startswith("__PEX_")}
     return {
-        **os.environ,
+        **own,
         **pexes.environment(mine),
         "XDG_CACHE_HOME": str(mine.cache.parent),
         "XDG_STATE_HOME": str(mine.state),
