@@ -48,6 +48,7 @@ ANYWHERE = re.compile(
     r"d8-cloud-provider-openstack"  # the namespace of the snapshot
     r"|d8-(cloud-provider-discovery-data|provider-cluster-configuration)"
     r"|^deckhouse\.io$"  # the group of the catalog
+    r"|^deckhouse(clusters|machines|machinetemplates)(/status)?$"  # for Cluster API
 )
 """Names that consumers of the discoverer's objects know."""
 
@@ -166,7 +167,7 @@ def test_deckhouse_is_seen_only_with_its_switch(snapshot: charts.Snapshot) -> No
 
 def test_each_chart_has_a_snapshot_with_and_without_deckhouse() -> None:
     rows = {(snapshot.chart, has_deckhouse(snapshot)) for snapshot in charts.SNAPSHOTS}
-    every = (*EVERY_CHART, charts.UMBRELLA)
+    every = (*EVERY_CHART, "capdvp", charts.UMBRELLA)
     assert rows == {(chart, on) for chart in every for on in (False, True)}
 
 
