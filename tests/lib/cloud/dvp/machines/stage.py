@@ -143,7 +143,7 @@ class Stage(cluster.Ground):
 
 
 class Life(cluster.Process):
-    """One life of the provider, which is told of changes in the parent."""
+    """One process of the provider, which receives changes in the parent."""
 
     ground: Stage
 
