@@ -1,13 +1,13 @@
 """Carries the flow's actions out: one write each, of the cloud or of Kubernetes."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
 from lib.cloud import errors
 from lib.cloud.machines import Results, Target
-from lib.cloud.steps import NoticeType, StepResult
+from lib.cloud.steps import NoticeType, ProblemReason, StepResult
 from lib.kube import client, events
 from lib.machines import model, writer
 from lib.machines.kinds import Kinds, MachineObject, merged, nested
@@ -23,7 +23,11 @@ Desire = Callable[[MachineObject, Related], tuple[Snapshot, Target | None]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What a MachineActor works with. desire: see `observe.MachineObserver`."""
+    """What a MachineActor works with.
+
+    desire: see `observe.MachineObserver`. reasons: the provider's own; a rejected write
+    is shown by the one that has the name of the error's reason.
+    """
 
     api: client.Api
     stores: model.Stores
@@ -31,6 +35,7 @@ class Dependencies:
     recorder: events.Recorder
     engine: Engine[Target, Results]
     desire: Desire
+    reasons: Callable[[], Collection[ProblemReason]]
 
 
 class MachineActor:
@@ -160,6 +165,9 @@ class MachineActor:
 
     def _refused(self, snapshot: Snapshot, error: errors.CloudError) -> None:
         """Report why a write failed: once, if it will fail the same."""
+        known = self._dependencies.reasons()
+        own = next((reason for reason in known if reason == error.reason), None)
+        self._memory.classify(snapshot.uid, own)
         summary = self._dependencies.engine.refusal(snapshot.uid, error)
         if summary:
             event = model.RecordEvent(True, error.reason, summary)

@@ -13,7 +13,7 @@ from lib.cloud.machines import (
     Target,
 )
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.steps import GateState, Notice, Problem, ProblemReason
+from lib.cloud.steps import CommonReason, GateState, Notice, Problem, ProblemReason
 from lib.machines import model, status
 from lib.machines.kinds import Kinds, MachineObject
 from lib.machines.model import Action, MachineStage, Snapshot
@@ -184,8 +184,15 @@ def _written(
         actions.append(model.SetProviderId(results.provider_id))
     state = results.state
     if snapshot.refusal is not None and state.is_true is not True:
-        state = ConditionState(False, Reason.ERROR, snapshot.refusal.message)
+        state = _refused(snapshot.refusal)
     return (*actions, *_shown(snapshot, now, rules, state, results))
+
+
+def _refused(refusal: Problem) -> ConditionState:
+    """Return what shows a rejected write: the provider's own reason, if it has one."""
+    is_usual = refusal.reason is CommonReason.REFUSED
+    reason = Reason.ERROR if is_usual else refusal.reason
+    return ConditionState(False, reason, refusal.message)
 
 
 def _ensure(

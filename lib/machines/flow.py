@@ -65,6 +65,7 @@ class MachinesFlow(runner.Flow[Snapshot, Action]):
             recorder,
             engine,
             self._observer.desire,
+            lambda: sources.machines().reasons,
         )
         self._actor = act.MachineActor(dependencies, self._memory)
 
