@@ -2,12 +2,14 @@
 
 import dataclasses
 import os
+import re
 
 from dvp_ccm import version
 from lib.ccm import flag_table, options
 from lib.cloud.dvp import config as parent_config
+from lib.cloud.dvp.load_balancers import lb_names
 from lib.daemon import common_flags
-from lib.process import command_line, config, flags, serving, shutdown
+from lib.process import command_line, config, flags, kinds, serving, shutdown
 
 NAME = "dvp-ccm"
 PROVIDER = "dvp"
@@ -24,6 +26,15 @@ _NO_EFFECT = {
     flag_table.CLUSTER_CIDR: _NO_ROUTES,
     flag_table.ROUTE_PERIOD: _NO_ROUTES,
 }
+DISABLING_CONFIG_MAP = flags.Flag(
+    "disabling-config-map",
+    kinds.TEXT,
+    lb_names.DISABLING_CONFIG_MAP,
+    "Namespace and name of a ConfigMap, as NAMESPACE/NAME: as long as it exists, load"
+    " balancers are not managed.",
+    group=flags.LOAD_BALANCERS,
+)
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 def _table() -> tuple[flags.Flag[object], ...]:
@@ -38,7 +49,7 @@ def _table() -> tuple[flags.Flag[object], ...]:
         )
         for flag in options.FLAGS
     )
-    return (parent_config.PARENT_KUBECONFIG, *shared)
+    return (parent_config.PARENT_KUBECONFIG, DISABLING_CONFIG_MAP, *shared)
 
 
 FLAGS = _table()
@@ -62,10 +73,17 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     return config.collect(
         lambda: config.require(options.judge(values, PROVIDER)),
         lambda: parent_config.read(path, os.environ),
+        lambda: _require_name(values[DISABLING_CONFIG_MAP]),
         lambda: starting.load(reach, os.environ),
         lambda: server_certificate.check(pair, values[flag_table.CLIENT_CA]),
         lambda: serving.check_address(*address),
     )
+
+
+def _require_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        field, expected = f"--{DISABLING_CONFIG_MAP.name}", "NAMESPACE/NAME"
+        raise config.ConfigError([config.FieldProblem(field, name, expected)])
 
 
 def run(values: flags.Values) -> int:
@@ -77,7 +95,6 @@ def run(values: flags.Values) -> int:
     # Heavy, and not needed for --help.
     from dvp_ccm import parent_cluster
     from lib.ccm import manager
-    from lib.cloud.dvp.load_balancers import lb_names
 
     settings = options.read(values, PROVIDER)
     path = values[parent_config.PARENT_KUBECONFIG]
@@ -91,7 +108,7 @@ def run(values: flags.Values) -> int:
         version.VERSION,
         PROVIDER,
         connect,
-        disables_load_balancers=lb_names.DISABLING_CONFIG_MAP,
+        disables_load_balancers=values[DISABLING_CONFIG_MAP],
     )
     code = manager.run(program, values, settings, os.environ)
     shutdown.end_now(code)  # a worker that hangs must not keep the process

@@ -16,6 +16,7 @@ Place = tuple[str, str]
 """Module and definition."""
 PROGRAMS: Mapping[str, str] = {
     "openstack-ccm": "openstack_ccm.main",
+    "dvp-ccm": "dvp_ccm.main",
     "capdvp": "capdvp.main",
     "csi-controller": "csi_controller.main",
     "csi-node": "csi_node.main",

@@ -4,12 +4,25 @@ annotations of Chart.yaml: mooring.io/module is Deckhouse's module; mooring.io/p
 optional.
 */}}
 {{- define "library.module" -}}
-{{ index .Chart.Annotations "mooring.io/module" }}
+{{- if hasKey .Values "cloud" }}
+{{- printf "cloud-provider-%s" .Values.cloud }}
+{{- else }}
+{{- index .Chart.Annotations "mooring.io/module" }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Name of the workload and of its objects: that of the chart. A chart with the value `cloud`
+adds each cloud but OpenStack, so that a cluster can have Nodes of two clouds.
+*/}}
+{{- define "library.name" -}}
+{{- $cloud := .Values.cloud | default "openstack" }}
+{{- ternary .Chart.Name (printf "%s-%s" .Chart.Name $cloud) (eq $cloud "openstack") }}
 {{- end -}}
 
 {{- define "library.labels" -}}
-app: {{ .Chart.Name }}
-app.kubernetes.io/name: {{ .Chart.Name }}
+app: {{ include "library.name" . }}
+app.kubernetes.io/name: {{ include "library.name" . }}
 {{- with index .Chart.Annotations "mooring.io/part-of" }}
 app.kubernetes.io/part-of: {{ . }}
 {{- end }}

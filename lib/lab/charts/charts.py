@@ -95,6 +95,8 @@ SNAPSHOTS = (
     Snapshot("csi-controller", "shared-secret", PLATFORM),
     Snapshot("csi-node", "sidecars", PLATFORM),
     Snapshot("csi-node", "usual", SYSTEM),
+    Snapshot("dvp-ccm", "deckhouse", PLATFORM_OF_DVP),
+    Snapshot("dvp-ccm", "usual", SYSTEM),
     Snapshot("openstack-ccm", "beside-the-reference", PLATFORM),
     Snapshot("openstack-ccm", "usual", SYSTEM),
     Snapshot("osdpl-controller", "all", OPENSTACK),

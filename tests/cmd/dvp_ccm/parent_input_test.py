@@ -112,3 +112,19 @@ def test_a_start_ends_with_one_message(
     assert lines[0].startswith(f"{program}: ")
     assert "s3cret" not in shown
     assert "Traceback" not in shown
+
+
+def test_a_switch_without_a_namespace_is_named(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in ENV.items():
+        monkeypatch.setenv(name, value)
+    words = ("--cloud-provider=dvp", f"--kubeconfig={tmp_path / 'none'}")
+    monkeypatch.setattr(sys, "argv", ["dvp-ccm", *words, "--disabling-config-map=x"])
+    with pytest.raises(SystemExit) as ended:
+        dvp_ccm.main()
+    assert ended.value.code == 2
+    expected = '--disabling-config-map: invalid value "x": must be NAMESPACE/NAME'
+    assert expected in capsys.readouterr().err

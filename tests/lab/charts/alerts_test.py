@@ -21,6 +21,7 @@ from lib.lab.run import progress
 
 ROOT = pathlib.Path("charts")
 CCM = "openstack-ccm"
+DVP = "dvp-ccm"
 DISCOVERER = "cloud-data-discoverer"
 OSDPL = "osdpl-controller"
 AFTER = 100
@@ -144,6 +145,63 @@ ROWS = (
         gauge(2, 0),
         15,
         "errors: RouteConflict. 2 Nodes",
+    ),
+    Row(DVP, "DvpCCMDown", "up", {}, gauge(0, 1), 10, "dvp-ccm is down"),
+    Row(
+        DVP,
+        "DvpCCMHasNoLeader",
+        "leader_election_master_status",
+        {"name": "dvp-cloud-controller-manager"},
+        gauge(0, 1),
+        5,
+        "the Lease dvp-cloud-controller-manager.",
+    ),
+    Row(
+        DVP,
+        "DvpCCMParentFails",
+        "mooring_cloud_circuit_open",
+        {"provider": "dvp", "service": "parent"},
+        gauge(1, 0),
+        10,
+        "does not answer (parent)",
+    ),
+    Row(
+        DVP,
+        "DvpCCMVMsUnknown",
+        "mooring_instance_observations_total",
+        {"result": "unknown"},
+        counter,
+        31,
+        "unknown for some Nodes",
+        calm=RATE,
+    ),
+    Row(
+        DVP,
+        "DvpCCMReconciliationsFail",
+        "mooring_reconcile_total",
+        {"controller": "service", "outcome": "failure"},
+        counter,
+        31,
+        "failing for controller service",
+        calm=RATE,
+    ),
+    Row(
+        DVP,
+        "DvpCCMNodeDeletionsBlocked",
+        "mooring_node_deletions_blocked",
+        {},
+        gauge(7, 0),
+        5,
+        "The VMs of 7 Nodes",
+    ),
+    Row(
+        DVP,
+        "DvpCCMLoadBalancerProblem",
+        "mooring_load_balancer_problem",
+        {"reason": "NoParentAddress"},
+        gauge(2, 0),
+        15,
+        "errors: NoParentAddress. 2 Services",
     ),
     Row(
         DISCOVERER,
@@ -284,7 +342,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     return ask
 
 
-@pytest.mark.parametrize("chart", [CCM, DISCOVERER, OSDPL])
+@pytest.mark.parametrize("chart", [CCM, DISCOVERER, DVP, OSDPL])
 def test_prometheus_takes_the_rules(judge: Judge, chart: str) -> None:
     """Fields, expressions and the templates of texts; each alert has its row."""
     assert judge(rules(chart), ())["problems"] == []
@@ -346,7 +404,7 @@ def test_an_alert_is_quiet_when_trouble_ends_in_time(judge: Judge, row: Row) -> 
     assert judge(rules(row.chart), received)["firing"] == []
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.chart in (CCM, OSDPL)])
+@pytest.mark.parametrize("row", [row for row in ROWS if row.chart in (CCM, DVP, OSDPL)])
 def test_trouble_of_others_is_theirs(judge: Judge, row: Row) -> None:
     """Our programs have series of the same names; the job tells whose they are."""
     received = (

@@ -38,6 +38,10 @@ metadata: {name: d8-cloud-provider-openstack}
 ---
 apiVersion: v1
 kind: Namespace
+metadata: {name: d8-cloud-provider-dvp}
+---
+apiVersion: v1
+kind: Namespace
 metadata: {name: d8-monitoring}
 ---
 apiVersion: scheduling.k8s.io/v1

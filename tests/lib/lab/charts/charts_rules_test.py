@@ -1,4 +1,4 @@
-"""Rules of the charts for OpenStack's daemons, in all that helm renders from them.
+"""Rules of the charts, in all that helm renders from them.
 
 tests/lab/charts holds the snapshots to what helm renders.
 """
@@ -18,6 +18,7 @@ ROOT = pathlib.Path()
 CHARTS = (
     "cloud-data-discoverer",
     "csi-controller",
+    "dvp-ccm",
     "openstack-ccm",
     "osdpl-controller",
 )

@@ -2,7 +2,7 @@
 apiVersion: monitoring.coreos.com/v1
 kind: PodMonitor
 metadata:
-  name: {{ .Chart.Name }}-metrics
+  name: {{ include "library.name" . }}-metrics
   namespace: {{ ternary "d8-monitoring" .Release.Namespace .Values.deckhouse.enabled | quote }}
   labels:
     {{- include "library.labels" . | nindent 4 }}
@@ -28,7 +28,7 @@ spec:
         - regex: endpoint|pod|container
           action: labeldrop
         - targetLabel: job
-          replacement: {{ .Chart.Name }}
+          replacement: {{ include "library.name" . }}
         - sourceLabels: [__meta_kubernetes_pod_node_name]
           targetLabel: node
         - targetLabel: tier
@@ -38,7 +38,7 @@ spec:
           action: keep
   selector:
     matchLabels:
-      app: {{ .Chart.Name }}
+      app: {{ include "library.name" . }}
   namespaceSelector:
     matchNames: [{{ .Release.Namespace | quote }}]
 {{- end -}}
@@ -67,7 +67,7 @@ the PodMonitor outside of Deckhouse.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
-  name: {{ .Chart.Name }}
+  name: {{ include "library.name" . }}
   namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "library.labels" . | nindent 4 }}
@@ -97,12 +97,12 @@ spec:
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: {{ .Chart.Name }}-dashboard
+  name: {{ include "library.name" . }}-dashboard
   namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "library.labels" . | nindent 4 }}
     grafana_dashboard: "1"
 data:
-  {{ .Chart.Name }}.json: |
+  {{ include "library.name" . }}.json: |
     {{- .Files.Get "files/dashboard.json" | nindent 4 }}
 {{- end -}}

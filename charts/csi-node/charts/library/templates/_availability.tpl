@@ -2,7 +2,7 @@
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
-  name: {{ .Chart.Name }}
+  name: {{ include "library.name" . }}
   namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "library.labels" . | nindent 4 }}
@@ -10,7 +10,7 @@ spec:
   maxUnavailable: 1
   selector:
     matchLabels:
-      app: {{ .Chart.Name }}
+      app: {{ include "library.name" . }}
 {{- end -}}
 
 {{/*
@@ -22,7 +22,7 @@ mooring.io/update-mode; its workload is a Deployment unless mooring.io/workload 
 apiVersion: autoscaling.k8s.io/v1
 kind: VerticalPodAutoscaler
 metadata:
-  name: {{ .Chart.Name }}
+  name: {{ include "library.name" . }}
   namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "library.labels" . | nindent 4 }}
@@ -33,7 +33,7 @@ spec:
   targetRef:
     apiVersion: apps/v1
     kind: {{ index .Chart.Annotations "mooring.io/workload" | default "Deployment" }}
-    name: {{ .Chart.Name }}
+    name: {{ include "library.name" . }}
   updatePolicy:
     updateMode: {{ index .Chart.Annotations "mooring.io/update-mode" }}
   resourcePolicy:

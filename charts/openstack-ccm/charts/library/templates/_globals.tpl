@@ -32,6 +32,7 @@ With deckhouse.enabled, Secrets without a name are those of Deckhouse.
 {{- end }}
 {{- end }}
 {{- include "library.globalCloudConfig" . }}
+{{- include "library.globalParent" . }}
 {{- end -}}
 
 {{- define "library.globalCloudConfig" -}}
@@ -43,6 +44,30 @@ With deckhouse.enabled, Secrets without a name are those of Deckhouse.
 {{- $key := ternary "cloud-config" "cloud.conf" .Values.deckhouse.enabled }}
 {{- $_ := set $own "secretName" ($global.cloudConfig.secretName | default $name) }}
 {{- $_ := set $own "key" ($global.cloudConfig.key | default $key) }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The parent cluster of DVP. A Secret without a name is that of the reference, with its keys;
+capdvp has one of its own with deckhouse.enabled, or if the umbrella creates it.
+*/}}
+{{- define "library.globalParent" -}}
+{{- $global := .Values.global | default dict }}
+{{- $own := .Values.parent | default dict }}
+{{- if and (hasKey .Values "parent") (hasKey $global "parent") }}
+{{- $parent := $global.parent }}
+{{- if not $own.namespace }}
+{{- $_ := set $own "namespace" ($parent.namespace | default "") }}
+{{- end }}
+{{- if not $own.secretName }}
+{{- $named := index ($parent.secretNames | default dict) .Chart.Name | default $parent.secretName }}
+{{- $apart := and (eq .Chart.Name "capdvp") (or .Values.deckhouse.enabled $parent.capdvpKubeconfig) }}
+{{- $_ := set $own "secretName" ($named | default (ternary "dvp-credentials-capdvp" "dvp-credentials" (not (not $apart)))) }}
+{{- $_ := set $own "key" ($parent.key | default (ternary "kubeconfig" "kubernetesConfigBase64" (not (not $named)))) }}
+{{- end }}
+{{- end }}
+{{- if and (hasKey .Values "zones") (not .Values.zones) $global.zones }}
+{{- $_ := set .Values "zones" $global.zones }}
 {{- end }}
 {{- end -}}
 

@@ -1,0 +1,110 @@
+"""What the charts render for DVP, by their snapshots, fits the programs."""
+
+import json
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from dvp_ccm import main as dvp_ccm
+from lib.ccm import flag_table, options
+from lib.cloud.dvp import config as parent_config
+from lib.cloud.dvp import needs
+from lib.lab.charts import charts
+from lib.process import flags
+
+ROOT = pathlib.Path()
+PROGRAMS: Mapping[str, tuple[flags.Flag[object], ...]] = {
+    "dvp-ccm": dvp_ccm.FLAGS,
+}
+"""Flags by the name of the container."""
+Container = tuple[charts.Snapshot, dict[str, Any]]
+
+
+def containers() -> Iterator[Container]:
+    """Yield the containers of these programs in all snapshots for DVP."""
+    for snapshot in charts.SNAPSHOTS:
+        for workload in snapshot.workloads(ROOT).values():
+            for container in workload["template"]["spec"]["containers"]:
+                if container["name"] in PROGRAMS:
+                    yield snapshot, container
+
+
+def params(*names: str) -> list[object]:
+    """Return the containers of some names as parameters of a test."""
+    return [
+        pytest.param(snapshot, container, id=f"{snapshot.chart}-{snapshot.name}")
+        for snapshot, container in containers()
+        if container["name"] in names
+    ]
+
+
+EVERY = params(*PROGRAMS)
+MANAGERS = params("dvp-ccm")
+
+
+@pytest.mark.parametrize(("snapshot", "container"), EVERY)
+def test_every_flag_is_accepted_and_has_an_effect(
+    snapshot: charts.Snapshot, container: Mapping[str, Any]
+) -> None:
+    """Prints the flags."""
+    parsed = flags.parse(PROGRAMS[container["name"]], container["args"])
+    print(f"{snapshot.chart} {snapshot.name} {container['args']}")
+    assert parsed.without_effect() == ()
+
+
+@pytest.mark.parametrize(("snapshot", "container"), EVERY)
+def test_the_parent_is_a_file_of_a_secret(
+    snapshot: charts.Snapshot, container: Mapping[str, Any]
+) -> None:
+    """And project and cluster are those of the values, or of the same Secret."""
+    parsed = flags.parse(PROGRAMS[container["name"]], container["args"])
+    path = pathlib.Path(parsed[parent_config.PARENT_KUBECONFIG])
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    mount = mounts[str(path.parent)]
+    assert mount["readOnly"]
+    (pod,) = (
+        workload["template"]["spec"]
+        for workload in snapshot.workloads(ROOT).values()
+        if container in workload["template"]["spec"]["containers"]
+    )
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    name = volumes[mount["name"]]["secret"]["secretName"]
+    variables = {variable["name"]: variable for variable in container["env"]}
+    assert parent_config.KUBECONFIG not in variables
+    for variable in (parent_config.NAMESPACE, parent_config.CLUSTER_UUID):
+        source = variables[variable].get("valueFrom", {}).get("secretKeyRef")
+        assert variables[variable].get("value") or source["name"] == name
+
+
+@pytest.mark.parametrize(("snapshot", "container"), MANAGERS)
+def test_values_of_the_manager(
+    snapshot: charts.Snapshot, container: Mapping[str, Any]
+) -> None:
+    """The ConfigMap that disables load balancers is in the namespace of the release."""
+    parsed = flags.parse(dvp_ccm.FLAGS, container["args"])
+    assert options.judge(parsed, dvp_ccm.PROVIDER) == ()
+    home, _, name = parsed[dvp_ccm.DISABLING_CONFIG_MAP].partition("/")
+    assert home == snapshot.namespace
+    assert dvp_ccm.DISABLING_CONFIG_MAP.default.endswith(f"/{name}")
+    present = {item["metadata"]["name"] for item in snapshot.objects(ROOT, "ConfigMap")}
+    values = snapshot.all_values(ROOT)
+    settings = values.get("dvp-ccm", values).get("loadBalancers", {"enabled": True})
+    assert (name in present) is not settings["enabled"]
+    assert parsed[flag_table.LEASE_NAMESPACE] == charts.SYSTEM
+
+
+def test_the_permissions_are_those_of_the_lab() -> None:
+    """Under which all other tests run the program."""
+    chart = charts.folder(ROOT, "dvp-ccm")
+    assert (chart / "files/rbac.yaml").read_text() == needs.manifest()
+
+
+def test_controllers_of_the_schema_are_those_of_the_program() -> None:
+    """Without routes, which a parent does not have."""
+    chart = charts.folder(ROOT, "dvp-ccm")
+    schema = json.loads((chart / "values.schema.json").read_text())
+    known = schema["properties"]["controllers"]["items"]["enum"]
+    names = [name for name in flag_table.CONTROLLERS if name != options.ROUTE]
+    assert known == ["*", *names, *(f"-{name}" for name in names)]
