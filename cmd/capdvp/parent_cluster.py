@@ -6,12 +6,13 @@ from capdvp import version
 from lib.capi.provider_parts import ProviderKinds
 from lib.cloud import protocol
 from lib.cloud.dvp import config, parent
-from lib.cloud.dvp.machines import capi_kinds
+from lib.cloud.dvp.machines import capi_kinds, desired_machine
 from lib.cloud.dvp.machines.cloud import DvpMachines
 from lib.cloud.machines import ReadBootstrap
 from lib.cloud.support.source import Observers, Opened
 from lib.machines.clusters.model import ClusterKinds
 from lib.machines.kinds import Kinds
+from lib.machines.templates.model import NodeShape, TemplateKinds
 
 MACHINE = Kinds(
     capi_kinds.MACHINES,
@@ -26,7 +27,19 @@ CLUSTER = ClusterKinds(
     capi_kinds.FIELD_MANAGER,
     mirrors=capi_kinds.MIRRORS,
 )
-KINDS = ProviderKinds(MACHINE, CLUSTER)
+
+
+def shape(spec: Mapping[str, object]) -> NodeShape | None:
+    """Return what a node of a machine spec has; None: the spec is invalid.
+
+    DVP requires x86-64 hosts; the guests of Cluster API run Linux.
+    """
+    of_vm = desired_machine.cores_and_memory(spec)
+    return None if of_vm is None else NodeShape(str(of_vm[0]), of_vm[1])
+
+
+TEMPLATE = TemplateKinds(capi_kinds.TEMPLATES, capi_kinds.FIELD_MANAGER, shape)
+KINDS = ProviderKinds(MACHINE, CLUSTER, TEMPLATE)
 
 
 def opener(

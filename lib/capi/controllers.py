@@ -1,4 +1,4 @@
-"""The flows of machines and clusters, each with its queue and its events."""
+"""The flows of machines, clusters and templates, each with its queue and its events."""
 
 import threading
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from lib.machines import flow, model, observe
 from lib.machines.clusters import flow as clusters_flow
 from lib.machines.clusters import observe as clusters_observe
 from lib.machines.kinds import ControlPlaneEndpoint
+from lib.machines.templates import flow as templates_flow
 from lib.plans.engine import Writing
 from lib.process import probes
 from lib.process.clock import utc_now
@@ -50,7 +51,11 @@ class FlowLoop:
     def __init__(
         self,
         parts: ProviderParts,
-        of: flow.MachinesFlow | clusters_flow.ClustersFlow,
+        of: (
+            flow.MachinesFlow
+            | clusters_flow.ClustersFlow
+            | templates_flow.TemplatesFlow
+        ),
         pending: queue.Queue,
         settings: runner.RunnerSettings,
     ) -> None:
@@ -184,6 +189,27 @@ class ClusterControllers:
         """Enqueue the clusters that are being deleted: the cloud was opened again."""
         self._reports.follow()
         self._continue()
+
+    def start(self, loop: loops.Loops) -> None:
+        """See `daemon.DaemonPart`."""
+        self._loop.start(loop)
+
+
+class TemplateControllers:
+    """The controller of the provider's machine templates."""
+
+    def __init__(self, parts: ProviderParts, settings: runner.RunnerSettings) -> None:
+        self._stores = parts.stores.templates
+        self._queue = queue.Queue(BACKOFF)
+        self._flow = templates_flow.TemplatesFlow(
+            self._stores, parts.writing, parts.kinds.template, parts.settings
+        )
+        self._loop = FlowLoop(parts, self._flow, self._queue, settings)
+
+    def watch(self, loop: loops.Loops) -> None:
+        """See `daemon.DaemonPart`; the kinds are watched for all."""
+        del loop
+        templates_flow.watch(self._stores, self._flow, self._queue.add)
 
     def start(self, loop: loops.Loops) -> None:
         """See `daemon.DaemonPart`."""

@@ -50,7 +50,7 @@ def machines(
     for kept in (stores.owners, stores.clusters, stores.secrets, stores.machines):
         kept.relist()
     keys = _asked(stores.machines.items(), names)
-    memory: model.Memory = model.Memory(clock)
+    memory: model.MachineMemory = model.MachineMemory(clock)
     observer = observe.MachineObserver(
         observe.Sources(stores, reading, kinds, settings, lambda: cloud, utc_now),
         memory,

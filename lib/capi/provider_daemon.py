@@ -150,6 +150,7 @@ class ProviderDaemon:
         running: tuple[daemon.DaemonPart, ...] = (
             clusters,
             machines,
+            controllers.TemplateControllers(shared, settings),
             shared.stores,
             daemon.Background("watch cloud files", cloud.run),
             daemon.Background("events", shared.recorder.run),

@@ -11,6 +11,7 @@ from lib.machines import kinds, model
 from lib.machines.bootstrap import BootstrapSecret
 from lib.machines.clusters import model as clusters
 from lib.machines.kinds import MachineObject, OwnerCluster, OwnerMachine
+from lib.machines.templates import model as templates
 from lib.process import probes
 from lib.reconcile import loops
 from lib.reconcile import metrics as reconcile_metrics
@@ -25,6 +26,7 @@ class ProviderKinds:
 
     machine: kinds.Kinds
     cluster: clusters.ClusterKinds
+    template: templates.TemplateKinds
 
 
 def watched(api: client.Api, of: kinds.Kinds, namespace: str) -> model.Stores:
@@ -66,12 +68,22 @@ class WatchedKinds:
             self.machines.clusters,
             self.machines.machines,
         )
+        self.templates = templates.TemplateStores(
+            store.Store(
+                api,
+                of.template.template,
+                templates.TemplateObject,
+                namespace=namespace or None,
+            ),
+            self.machines.clusters,
+        )
         self._loops: dict[str, loops.Loop] = {
             of.cluster.cluster.plural: self.clusters.infrastructure.run,
             "clusters": self.machines.clusters.run,
             "secrets": self.machines.secrets.run,
             "machines": self.machines.owners.run,
             of.machine.machine.plural: self.machines.machines.run,
+            of.template.template.plural: self.templates.templates.run,
         }
         self._synced = {
             of.cluster.cluster.plural: self.clusters.infrastructure.synced,
@@ -79,6 +91,7 @@ class WatchedKinds:
             "secrets": self.machines.secrets.synced,
             "machines": self.machines.owners.synced,
             of.machine.machine.plural: self.machines.machines.synced,
+            of.template.template.plural: self.templates.templates.synced,
         }
 
     def watch(self, loop: loops.Loops) -> None:

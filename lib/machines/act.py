@@ -11,7 +11,7 @@ from lib.cloud.steps import NoticeType, ProblemReason, StepResult
 from lib.kube import client, events
 from lib.machines import model, writer
 from lib.machines.kinds import Kinds, MachineObject, merged, nested
-from lib.machines.model import Memory, Related, Snapshot, Topic
+from lib.machines.model import MachineMemory, Related, Snapshot, Topic
 from lib.plans import model as plans
 from lib.plans.engine import Engine, UnknownOutcome
 from lib.reconcile.outcome import Requeue
@@ -41,7 +41,7 @@ class Dependencies:
 class MachineActor:
     """Writes machines of the cloud, and the objects of Cluster API that show them."""
 
-    def __init__(self, dependencies: Dependencies, memory: Memory) -> None:
+    def __init__(self, dependencies: Dependencies, memory: MachineMemory) -> None:
         self._dependencies = dependencies
         self._memory = memory
         self._writer = writer.ObjectWriter(

@@ -19,7 +19,7 @@ from lib.machines.kinds import (
 )
 from lib.machines.model import (
     Action,
-    Memory,
+    MachineMemory,
     SettleMachine,
     Snapshot,
     Stores,
@@ -53,7 +53,7 @@ class MachinesFlow(runner.Flow[Snapshot, Action]):
         on_open: Callable[[str, frozenset[str]], None] | None = None,
     ) -> None:
         self._sources = sources
-        self._memory = Memory(clock)
+        self._memory = MachineMemory(clock)
         engine: Engine[Target, Results] = Engine(
             sources.machines, self._memory, clock, applying, on_open
         )

@@ -50,7 +50,7 @@ class Assessment:
 IGNORED = Assessment(MachineStage.IGNORED)
 
 
-class Memory(memory.Memory[machines.Target, machines.Results]):
+class MachineMemory(memory.Memory[machines.Target, machines.Results]):
     """Memory of the flow: it keeps a rejected write by the provider's own reason."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -73,8 +73,6 @@ class Memory(memory.Memory[machines.Target, machines.Results]):
         """See the base class."""
         super().forget(uid)
         self.classify(uid, None)
-
-
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

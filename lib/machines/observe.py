@@ -10,9 +10,9 @@ from lib.kube import errors as kube_errors
 from lib.machines import bootstrap, decide, translate
 from lib.machines.kinds import Kinds, MachineObject, OwnerMachine
 from lib.machines.model import (
+    MachineMemory,
     MachineSettings,
     MachineStage,
-    Memory,
     Related,
     Snapshot,
     Stores,
@@ -42,7 +42,7 @@ class MachineObserver:
     def __init__(
         self,
         sources: Sources,
-        memory: Memory,
+        memory: MachineMemory,
         engine: Engine[Target, Results],
         clock: Callable[[], float],
     ) -> None:

@@ -214,22 +214,25 @@ def holds(shown: HasStatus, document: Mapping[str, object]) -> bool:
         if {"message": "", **before} != row:
             return False
     return all(
-        _is_within(value, shown.status.get(name))
+        is_within(value, shown.status.get(name))
         for name, value in document.items()
         if name != "conditions"
     )
 
 
-def _is_within(value: object, recorded: object) -> bool:
+def is_within(value: object, recorded: object) -> bool:
+    """Report whether a document has all fields of another, with the same values."""
     if isinstance(value, Mapping) and isinstance(recorded, Mapping):
-        return all(_is_within(part, recorded.get(k)) for k, part in value.items())
+        return all(is_within(part, recorded.get(k)) for k, part in value.items())
     return value == recorded
 
 
 def with_generation(
     document: Mapping[str, object], generation: int
 ) -> dict[str, object]:
-    """Return a document whose conditions were observed for a generation."""
+    """Return a document whose conditions, if any, were observed for a generation."""
+    if "conditions" not in document:
+        return dict(document)
     rows = document["conditions"]
     listed = rows if isinstance(rows, list) else []
     conditions = [{**row, "observedGeneration": generation} for row in listed]

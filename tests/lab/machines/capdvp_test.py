@@ -47,15 +47,35 @@ DVP_CLUSTERS = Resource(
 DVP_MACHINES = Resource(
     INFRASTRUCTURE, "v1alpha1", "deckhousemachines", "DeckhouseMachine", True
 )
-SERVED = (CLUSTERS, MACHINES, DVP_CLUSTERS, DVP_MACHINES)
+TEMPLATES = Resource(
+    INFRASTRUCTURE,
+    "v1alpha1",
+    "deckhousemachinetemplates",
+    "DeckhouseMachineTemplate",
+    True,
+)
+SERVED = (CLUSTERS, MACHINES, DVP_CLUSTERS, DVP_MACHINES, TEMPLATES)
 CHART = pathlib.Path("charts/capdvp")
 SECRET = "join-token-that-no-one-may-see"
+SHAPE = {
+    "capacity": {"cpu": "1", "memory": "256Mi"},
+    "nodeInfo": {"architecture": "amd64", "operatingSystem": "linux"},
+}
 LABEL = f"{CORE}/cluster-name"
 OF_DVP = (
     *(kinds.MACHINES, kinds.DISKS, kinds.ATTACHMENTS),
     resources.SECRETS,
 )
 Json = dict[str, Any]
+SPEC: Json = {
+    "vmClassName": projects.CLASS,
+    "cpu": {"cores": 1},
+    "memory": "256Mi",
+    "rootDiskSize": "1Gi",
+    "rootDiskStorageClass": projects.STORAGE,
+    "bootDiskImageRef": {"kind": "ClusterVirtualImage", "name": projects.IMAGE},
+    "additionalDisks": [{"size": "1Gi", "storageClass": projects.STORAGE}],
+}
 
 
 def open_definition(kind: Resource) -> Json:
@@ -202,16 +222,11 @@ class Child:
             "infrastructureRef": {"kind": DVP_MACHINES.kind, "name": name},
         }
         owner = self.objects.make(MACHINES, name, spec=spec)
-        of_provider = {
-            "vmClassName": projects.CLASS,
-            "cpu": {"cores": 1},
-            "memory": "256Mi",
-            "rootDiskSize": "1Gi",
-            "rootDiskStorageClass": projects.STORAGE,
-            "bootDiskImageRef": {"kind": "ClusterVirtualImage", "name": projects.IMAGE},
-            "additionalDisks": [{"size": "1Gi", "storageClass": projects.STORAGE}],
-        }
-        self.objects.make(DVP_MACHINES, name, owned_by(owner), spec=of_provider)
+        self.objects.make(DVP_MACHINES, name, owned_by(owner), spec=SPEC)
+
+    def create_template(self, name: str) -> None:
+        """Create what a user creates; the core adds no owner before it is used."""
+        self.objects.make(TEMPLATES, name, spec={"template": {"spec": SPEC}})
 
     def requests(self) -> list[audit.Row]:
         """Return what capdvp has requested of the child, without its Lease."""
@@ -282,6 +297,8 @@ def test_a_machine_from_objects_to_a_vm_and_back(
     endpoint = infrastructure["spec"]["controlPlaneEndpoint"]
     assert endpoint["port"] == child.where.port("apiserver")
     assert child.status(DVP_CLUSTERS, "one")["failureDomains"][0]["name"] == "zone-a"
+    child.create_template("small")
+    until("template", lambda: child.status(TEMPLATES, "small") == SHAPE)
     child.create_machine("one")
 
     def reasons() -> list[str]:
@@ -373,6 +390,7 @@ def _check_rights(child: Child) -> None:
         ("coordination.k8s.io", "leases", "watch"),
         (INFRASTRUCTURE, DVP_CLUSTERS.plural, "get"),
         (INFRASTRUCTURE, DVP_MACHINES.plural, "get"),
+        (INFRASTRUCTURE, TEMPLATES.plural, "get"),
         ("", "events", "create"),
         ("", "events", "patch"),
         ("authentication.k8s.io", "tokenreviews", "create"),

@@ -416,7 +416,7 @@ def actor(api: client.Api) -> act.MachineActor:
         store.Store(api, KINDS_OF_DVP.clusters, kinds.OwnerCluster),
         store.Store(api, resources.SECRETS, bootstrap.BootstrapSecret),
     )
-    memory = model.Memory(time.monotonic)
+    memory = model.MachineMemory(time.monotonic)
     cloud = fake_cloud.FakeMachines(time.monotonic)
     writer = engine.Engine[Target, Results](lambda: cloud, memory, time.monotonic)
 
@@ -432,6 +432,7 @@ def actor(api: client.Api) -> act.MachineActor:
         events.Recorder(api, component="capdvp", host=""),
         writer,
         desire,
+        lambda: (),
     )
     return act.MachineActor(dependencies, memory)
 

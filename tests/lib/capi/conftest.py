@@ -10,6 +10,7 @@ from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.machines import kinds
 from lib.machines.clusters.model import ClusterKinds
+from lib.machines.templates.model import NodeShape, TemplateKinds
 
 SPACE = "machines"
 GROUP = "infrastructure.cluster.x-k8s.io"
@@ -24,6 +25,11 @@ CLUSTER = ClusterKinds(
     f"fakecluster.{GROUP}",
     "fake-capi",
 )
+TEMPLATE = TemplateKinds(
+    resources.Resource(GROUP, "v1", "fakemachinetemplates", "FakeTemplate", True),
+    "fake-capi",
+    lambda spec: NodeShape(str(spec["cores"]), "8Gi") if "cores" in spec else None,
+)
 Json = dict[str, Any]
 
 
@@ -32,6 +38,7 @@ class Objects:
 
     machine = MACHINE
     cluster = CLUSTER
+    template = TEMPLATE
 
     def __init__(self, api: fake_api.FakeApi) -> None:
         self.api = api
@@ -41,6 +48,7 @@ class Objects:
             status={"initialization": {"infrastructureProvisioned": True}},
         )
         self._put(CLUSTER.cluster, "infra", owner=("Cluster", "one", owner))
+        self._put(TEMPLATE.template, "small", spec={"template": {"spec": {"cores": 2}}})
 
     def _put(
         self,

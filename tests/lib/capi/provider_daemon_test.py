@@ -58,7 +58,7 @@ class Life:
             *words,
         ]
         values = flags.parse(flag_table.FLAGS, arguments)
-        kinds = ProviderKinds(objects.machine, objects.cluster)
+        kinds = ProviderKinds(objects.machine, objects.cluster, objects.template)
         program = provider_daemon.ProviderProgram(
             "fake-capi", "0", "fake", "cluster-1", kinds, lambda calls, read: opened
         )
@@ -161,6 +161,7 @@ def test_a_dry_run_writes_nothing(
     before = len(objects.api.calls)
     life = Life(objects, cloud, "--dry-run")
     listed = {"fakemachines", "machines", "clusters", "secrets", "fakeclusters"}
+    listed.add("fakemachinetemplates")
 
     def watched() -> set[str]:
         calls = objects.api.calls[before:]
@@ -171,6 +172,20 @@ def test_a_dry_run_writes_nothing(
     assert life.end() == 0
     assert not [call for call in objects.api.calls[before:] if call.is_write]
     assert cloud.vms == {}
+
+
+def test_a_template_shows_what_its_nodes_have(
+    objects: Any, cloud: fake_cloud.FakeMachines
+) -> None:
+    life, kind = Life(objects, cloud), objects.template.template
+
+    def capacity() -> object:
+        status = (objects.get(kind, "small") or {}).get("status", {})
+        return status.get("capacity")
+
+    until("shown", lambda: capacity() == {"cpu": "2", "memory": "8Gi"})
+    assert life.end() == 0
+    assert cloud.calls == []
 
 
 def test_a_secret_without_the_label_is_read(

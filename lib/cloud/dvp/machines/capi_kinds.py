@@ -8,6 +8,9 @@ from lib.kube.resources import Resource
 GROUP = "infrastructure.cluster.x-k8s.io"
 VERSION = "v1alpha1"
 MACHINES = Resource(GROUP, VERSION, "deckhousemachines", "DeckhouseMachine", True)
+TEMPLATES = Resource(
+    GROUP, VERSION, "deckhousemachinetemplates", "DeckhouseMachineTemplate", True
+)
 MACHINE_FINALIZER = f"deckhousemachine.{GROUP}"
 CLUSTERS = Resource(GROUP, VERSION, "deckhouseclusters", "DeckhouseCluster", True)
 CLUSTER_FINALIZER = f"deckhousecluster.{GROUP}"

@@ -147,9 +147,9 @@ def _read(facts: Facts, reader: SpecReader) -> DesiredMachine:
         reader.text(
             "vmClassName", "the name of a VirtualMachineClass of the parent cluster"
         ),
-        reader.number("cpu.cores", 4),
+        _cores(reader),
         _fraction(reader),
-        reader.quantity("memory", "8Gi"),
+        _memory(reader),
         tuple(_disks(facts.name, reader)),
         (
             reader.choice("bootDiskImageRef.kind", IMAGE_KINDS, "VirtualImage"),
@@ -168,6 +168,21 @@ def _read(facts: Facts, reader: SpecReader) -> DesiredMachine:
         facts.provider_id,
         facts.bootstrap,
     )
+
+
+def cores_and_memory(spec: Mapping[str, object]) -> tuple[int, str] | None:
+    """Return what a VM of a machine spec has; None: those fields are invalid."""
+    reader = SpecReader(spec)
+    result = _cores(reader), _memory(reader)
+    return None if reader.problems else result
+
+
+def _cores(reader: SpecReader) -> int:
+    return reader.number("cpu.cores", 4)
+
+
+def _memory(reader: SpecReader) -> str:
+    return reader.quantity("memory", "8Gi")
 
 
 def canonical(value: Mapping[str, object]) -> str:

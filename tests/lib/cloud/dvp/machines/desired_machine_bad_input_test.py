@@ -310,3 +310,18 @@ def test_a_class_that_allows_the_machine_is_no_problem() -> None:
         assert objects.steps(objects.plan(native)) == [
             f"create VirtualMachine {objects.NAME} of the parent"
         ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, (4, "8Gi")),
+        ({"cpu": {"cores": 2, "cpuFraction": "50%"}, "memory": 1024}, (2, "1024")),
+        ({"cpu": {"cores": 0}}, None),
+        ({"memory": "much"}, None),
+    ],
+)
+def test_cores_and_memory_of_a_template(
+    spec: dict[str, object], expected: tuple[int, str] | None
+) -> None:
+    assert desired_machine.cores_and_memory(spec) == expected
