@@ -25,13 +25,14 @@ class FakeParent(fake_api.FakeApi):
     """A parent that gives addresses to Services and serves the second kind, or not.
 
     serves_checked: whether ServiceWithHealthchecks exists. gives_addresses: whether
-    Services get one.
+    Services get one. discoveries: how often it was asked for the former.
     """
 
     def __init__(self, *, serves_checked: bool = False) -> None:
         super().__init__()
         self.serves_checked = serves_checked
         self.gives_addresses = True
+        self.discoveries = 0
         self.hook: Callable[[calls.Call], None] | None = None
         self._numbers = itertools.count(1)
         self.after_call = self._after
@@ -51,6 +52,7 @@ class FakeParent(fake_api.FakeApi):
         if timeout_s <= 0:
             raise errors.Unavailable("not sent: no time left", operation=path)
         if path == f"/apis/{resource.group}/{resource.version}":
+            self.discoveries += 1
             if not self.serves_checked:
                 raise errors.NotFound("no such group", operation=path, status=404)
             return msgspec.json.encode({"resources": [{"name": resource.plural}]})

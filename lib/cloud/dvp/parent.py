@@ -255,9 +255,9 @@ class Parent:
                 body = self.api.read(
                     kind.resource, name, self._namespace(kind), timeout_s=timeout_s
                 )
+                return decoding.decode(body, kind.decode_type)
         except errors.NotFound:
             return None
-        return decoding.decode(body, kind.decode_type)
 
     def list_labelled(
         self, kind: ParentKind[T], label_selector: str, timeout_s: float = TIMEOUT_S
@@ -285,15 +285,12 @@ class Parent:
         """
         resource = kind.resource
         path = f"/apis/{resource.group}/{resource.version}"
-        try:
-            body = self.api.request("GET", path, timeout_s=timeout_s)
+        with self._call(kind, "discover", ""):
+            try:
+                body = self.api.request("GET", path, timeout_s=timeout_s)
+            except kube_errors.NotFound:
+                return False
             group = decoding.decode(body, _ServedGroup)
-        except kube_errors.NotFound:
-            return False
-        except kube_errors.KubeError as refusal:
-            raise refusals.error(
-                refusal, f"discover {resource.plural}", resource.plural, ""
-            ) from refusal
         return any(served.name == resource.plural for served in group.resources)
 
     def create(
@@ -318,7 +315,7 @@ class Parent:
                 self._namespace(kind),
                 timeout_s=timeout_s,
             )
-        return self._noted(kind, body)
+            return self._noted(kind, body)
 
     def patch(
         self,
@@ -342,7 +339,7 @@ class Parent:
                 self._namespace(kind),
                 timeout_s=timeout_s,
             )
-        return self._noted(kind, body)
+            return self._noted(kind, body)
 
     def delete(
         self,
@@ -386,4 +383,6 @@ class Parent:
                 raise refusals.error(refusal, operation, plural, name) from refusal
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 text = "the parent's answer is not what it should be"
-                raise errors.Unavailable(text, operation=operation) from error
+                raise errors.Unavailable(
+                    text, operation=operation, resource=name
+                ) from error

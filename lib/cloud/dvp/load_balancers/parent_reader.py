@@ -56,6 +56,7 @@ class ParentReader:
         self._on_served = on_served
         self._clock = clock
         self._lock = threading.Lock()
+        self._discovery_lock = threading.Lock()  # held during a request
         self._serves_checked = False
         self._asked_at = float("-inf")
         self._labelled_vms: set[str] = set()
@@ -76,9 +77,10 @@ class ParentReader:
             self._labelled_vms.add(vm)
 
     def _read(self) -> _Shared:
-        self._discover(float("inf"))
+        # First what costs no request: while a watch fails, nothing is asked.
         vms = self._machines()
         services = self._parent.items(kinds.SERVICES)
+        self._discover(float("inf"))
         checked = self._checked()
         return _Shared(
             services,
@@ -131,7 +133,7 @@ class ParentReader:
         Raises:
             CloudError: it is not known.
         """
-        with self._lock:
+        with self._discovery_lock:
             if self._clock() - self._asked_at >= max_age_s:
                 kind = kinds.HEALTHCHECKED_SERVICES
                 # What is watched stays so: its objects would not be found any more.

@@ -1,5 +1,6 @@
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -165,19 +166,57 @@ def test_only_an_absent_object_is_absent(
         opened.get(VMS, "a")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [lambda access: access.get(VMS, "a"), lambda access: access.serves(VMS)],
+    ids=["get", "discover"],
+)
 def test_a_parent_that_does_not_answer_is_left_alone(
-    fake: api.FakeApi, opened: parent.Parent
+    fake: api.FakeApi,
+    opened: parent.Parent,
+    call: Callable[[parent.Parent], object],
 ) -> None:
     """After five failures in a row a call is refused without a request."""
-    fake.faults.extend(calls.Fault(of(0), "get") for _ in range(5))
+    fake.faults.extend(calls.Fault(of(0)) for _ in range(5))
     for _ in range(5):
         with pytest.raises(errors.Unavailable):
-            opened.get(VMS, "a")
+            call(opened)
     before = len(fake.calls)
     with pytest.raises(errors.Unavailable, match="not called") as caught:
-        opened.get(VMS, "a")
+        call(opened)
     assert caught.value.retry_after_s is not None
     assert len(fake.calls) == before
+
+
+class Garbled(api.FakeApi):
+    """A proxy in front of the parent answers each request with a page of its own."""
+
+    def request(self, method: str, path: str, **more: Any) -> bytes:
+        super().request(method, path, **more)
+        return b"<html>s3cret</html>"
+
+
+CALLS: Mapping[str, Callable[[parent.Parent], object]] = {
+    "get virtualmachine": lambda access: access.get(VMS, "a"),
+    "list virtualmachines": lambda access: access.list_labelled(VMS, ""),
+    "discover virtualmachines": lambda access: access.serves(VMS),
+    "create virtualmachine": lambda access: access.create(VMS, vm("b")),
+    "patch virtualmachine": lambda access: access.patch(VMS, "a", {}),
+}
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_an_answer_that_is_no_object_is_no_answer(operation: str) -> None:
+    """Its outcome is unknown, and the message does not repeat it."""
+    garbled = Garbled()
+    garbled.put(VMS.resource, vm("a"))
+    access = parent.Parent(garbled, NAMESPACE, UUID)
+    with pytest.raises(errors.Unavailable) as caught:
+        CALLS[operation](access)
+    access.close()
+    assert str(caught.value).startswith(operation)
+    assert "s3cret" not in str(caught.value)
+    assert not caught.value.was_rejected
 
 
 def test_exchanges_are_counted_by_operation_and_outcome() -> None:

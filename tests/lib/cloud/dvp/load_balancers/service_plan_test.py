@@ -615,4 +615,5 @@ def test_what_the_parent_refuses_is_unknown_and_named(row: str) -> None:
     assert isinstance(observation.error, kind)
     assert text in observation.error.summary
     assert writes(scene.parent.calls) == []
+    assert scene.parent.discoveries == 0, "nothing is asked while a watch fails"
     scene.close()
