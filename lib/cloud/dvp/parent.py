@@ -367,9 +367,13 @@ class Parent:
 
     def _noted(self, kind: ParentKind[T], body: bytes) -> T:
         written = decoding.decode(body, kind.decode_type)
-        metadata = written.metadata
-        self.store(kind).note_write(metadata.key, metadata.resource_version)
+        self.expect(kind, written)
         return written
+
+    def expect(self, kind: ParentKind[T], value: T) -> None:
+        """Have no reader get what was there before this state of an object."""
+        metadata = value.metadata
+        self.store(kind).note_write(metadata.key, metadata.resource_version)
 
     @contextlib.contextmanager
     def _call(self, kind: ParentKind[T], verb: str, name: str) -> Iterator[None]:

@@ -205,29 +205,31 @@ class DvpVolumes(Volumes):
         try:
             disk = self._parent.create(VIRTUAL_DISKS, document)
         except errors.AlreadyExists as error:
-            return self._existing(disk_names.disk_name(name), error)
+            raise self._existing(disk_names.disk_name(name), error) from error
         return translate.volume(disk, (), {})
 
-    def _existing(self, name: str, error: errors.AlreadyExists) -> Volume:
-        """Return the volume that has the name already, if this cluster owns it.
+    def _existing(self, name: str, error: errors.AlreadyExists) -> errors.CloudError:
+        """Return why a disk cannot be created: one of that name exists already.
 
-        Raises:
-            AlreadyExists: it belongs to another owner.
-            Busy: it disappears.
+        Busy: it is being deleted, or the watch does not show it yet. It is not returned
+        as created: what this call did not create must never be deleted as its own.
+        AlreadyExists: it belongs to another owner.
         """
         disk = self._parent.get(VIRTUAL_DISKS, name)
         operation = error.operation
         if disk is None or disk.metadata.deletion_timestamp is not None:
             text = "an older disk of this name is being deleted"
-            raise errors.Busy(text, operation=operation, resource=name)
+            return errors.Busy(text, operation=operation, resource=name)
         labels = disk.metadata.labels
         is_owned = ownership.is_owned(labels, self._parent.cluster_uuid)
         if is_owned and disk_names.is_volume(disk):
-            return translate.volume(disk, (), {})
+            self._parent.expect(VIRTUAL_DISKS, disk)
+            text = "the disk was created by another call, and is read again"
+            return errors.Busy(text, operation=operation, resource=name)
         owner = labels.get(ownership.CLUSTER, "")
         text = f"name: conflict: the disk exists, and its label {ownership.CLUSTER} is"
         text = f'{text} "{owner}": delete the disk or correct its labels'
-        raise errors.AlreadyExists(text, operation=operation, resource=name)
+        return errors.AlreadyExists(text, operation=operation, resource=name)
 
     def delete(self, volume_id: VolumeId) -> None:
         """See the protocol."""

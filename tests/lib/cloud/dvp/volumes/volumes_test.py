@@ -19,6 +19,7 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
 )
+from lib.kube.fake import calls
 from lib.volumes import model
 from lib.volumes.csi_codes import Code, RefusedCall
 from tests.harness import waiting
@@ -276,6 +277,34 @@ def test_disks_of_machines_and_of_other_clusters_are_no_volumes(
             disks.settle(volumes, model.Make(dataclasses.replace(SPEC, name=name)), 5.0)
         assert refused.value.code is Code.ALREADY_EXISTS
     assert world.all(disks.DISKS) == before
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "phase", "code"),
+    [(2 * GIB, "Ready", Code.ALREADY_EXISTS), (GIB, "PVCLost", Code.ABORTED)],
+    ids=["another size", "data lost"],
+)
+def test_a_disk_that_another_process_creates_is_not_deleted(
+    world: disks.ParentInMemory,
+    volumes: cloud.DvpVolumes,
+    size_bytes: int,
+    phase: str,
+    code: Code,
+) -> None:
+    """It creates the disk between this process's read and its own creation."""
+    spec = dataclasses.replace(SPEC, size_bytes=size_bytes, least_bytes=size_bytes)
+    assert volumes.listing() == ()
+
+    def create(call: calls.Call) -> None:
+        if call.verb == "create" and not world.all(disks.DISKS):
+            world.put(disks.disk(ID, phase=phase))
+
+    world.api.before_call = create
+    with pytest.raises(RefusedCall) as refused:
+        disks.settle(volumes, model.Make(spec), 10.0)
+    assert refused.value.code is code
+    assert len(world.all(disks.DISKS)) == 1
+    assert [row for row in requests(world) if row.startswith("delete")] == []
 
 
 def test_an_empty_list_detaches_and_loses_nothing(
