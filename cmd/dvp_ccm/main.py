@@ -20,7 +20,11 @@ flags and its environment.
 """
 _NO_FILE = "the parent's kubeconfig and environment variables are read instead"
 _NO_ROUTES = "the parent cluster has no routes to Pods"
+_OWN_ID = "CLUSTER_UUID is the ID of the cluster"
+_OWN_NAMES = "names in the parent follow from the UIDs of Services"
 _NO_EFFECT = {
+    flag_table.CLUSTER_ID: _OWN_ID,
+    flag_table.CLUSTER_NAME: _OWN_NAMES,
     flag_table.CLOUD_CONFIG: _NO_FILE,
     flag_table.CONFIGURE_ROUTES: _NO_ROUTES,
     flag_table.CLUSTER_CIDR: _NO_ROUTES,
@@ -100,9 +104,8 @@ def run(values: flags.Values) -> int:
     path = values[parent_config.PARENT_KUBECONFIG]
     agents = values[common_flags.USER_AGENT]
     connect = parent_cluster.opener(path, os.environ, agents)
-    if not settings.cluster_id:
-        uuid = parent_config.read(path, os.environ).cluster_uuid
-        settings = dataclasses.replace(settings, cluster_id=uuid)
+    uuid = parent_config.read(path, os.environ).cluster_uuid
+    settings = dataclasses.replace(settings, cluster_id=uuid)
     program = manager.ManagerProgram(
         NAME,
         version.VERSION,

@@ -19,7 +19,7 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
 )
-from lib.kube.fake import calls
+from lib.kube.fake.calls import Call
 from lib.volumes import model
 from lib.volumes.csi_codes import Code, RefusedCall
 from tests.harness import waiting
@@ -295,7 +295,7 @@ def test_a_disk_that_another_process_creates_is_not_deleted(
     spec = dataclasses.replace(SPEC, size_bytes=size_bytes, least_bytes=size_bytes)
     assert volumes.listing() == ()
 
-    def create(call: calls.Call) -> None:
+    def create(call: Call) -> None:
         if call.verb == "create" and not world.all(disks.DISKS):
             world.put(disks.disk(ID, phase=phase))
 
