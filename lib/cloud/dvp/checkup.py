@@ -4,7 +4,6 @@ Implements `lib.cloud.checkup.Checkup`. One call each, nothing is tried twice.
 """
 
 import base64
-import binascii
 import datetime
 from collections.abc import Sequence
 
@@ -233,8 +232,8 @@ def expiry(authorization: str) -> datetime.datetime | None:
     padded = parts[1] + "=" * (-len(parts[1]) % 4)
     try:
         claims = decoding.decode(base64.urlsafe_b64decode(padded), _Claims)
-    except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    if claims.exp is None:
-        return None
-    return datetime.datetime.fromtimestamp(claims.exp, datetime.UTC)
+        if claims.exp is None:
+            return None
+        return datetime.datetime.fromtimestamp(claims.exp, datetime.UTC)
+    except (msgspec.DecodeError, ValueError, OverflowError, OSError):
+        return None  # no such document, or a time that no calendar has

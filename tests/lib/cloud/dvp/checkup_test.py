@@ -17,10 +17,13 @@ def token(claims: object) -> str:
     [
         (token({"exp": 1_800_000_000}), datetime.datetime(2027, 1, 15, 8)),
         (token({"exp": 1_800_000_000.5}), datetime.datetime(2027, 1, 15, 8)),
+        (token({"exp": 1e12}), None),
+        (token({"exp": 1e20}), None),
         (token({}), None),
         (token(["exp"]), None),
         ("Bearer opaque", None),
         ("Bearer a.!!.c", None),
+        ("Bearer a.\u00e9.c", None),
         ("", None),
     ],
 )
