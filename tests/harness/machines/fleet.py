@@ -1,9 +1,11 @@
 """One Cluster of a child, the Machines of its MachineDeployment, and their VMs."""
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.lab import errors, places
 from lib.lab.dvp import kinds
@@ -69,6 +71,7 @@ class Fleet:
     def __init__(
         self, where: places.Places, parent: DvpParent, project: Project, name: str
     ) -> None:
+        self.where = where
         self._admin = control_plane.admin_kubeconfig(where)
         self.api = cluster.connect(self._admin)
         self.objects = kube_objects.Objects(self.api, cluster_objects.NAMESPACE)
@@ -164,6 +167,10 @@ class Fleet:
         """Return the Machines that exist."""
         return self.objects.all(cluster_objects.MACHINES)
 
+    def delete_machine(self, name: str) -> None:
+        """Request the deletion of a Machine."""
+        self.objects.delete(cluster_objects.MACHINES, name, None)
+
     def owned(self) -> Mapping[str, Names]:
         """Return the names of all objects of Machines in the parent, by kind.
 
@@ -180,6 +187,17 @@ class Fleet:
             == dvp_parent.CLUSTER
             and meta["labels"].get(dvp_parent.HOSTNAME_LABEL)
         )
+
+    def until_answered(self) -> None:
+        """Wait until the parent serves all kinds, after its API server has started."""
+
+        def is_served() -> bool:
+            with contextlib.suppress(kube_errors.KubeError):
+                self.owned()
+                return True
+            return False
+
+        waiting.until("the parent serves all kinds", is_served, poll_s=0.5)
 
     def picture(self) -> Picture:
         """Return what there is of the Cluster now."""

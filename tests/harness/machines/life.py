@@ -4,29 +4,23 @@ Each action is what a user does, and ends when the state is whole again: as many
 Machines as desired are Running, each has its Node and its VM, and nothing else is left.
 """
 
-import contextlib
 import dataclasses
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from lib.kube import errors as kube_errors
 from lib.kube import resources
-from lib.lab.dvp import kinds, project
-from lib.lab.kube import kube_objects
+from lib.lab.dvp import kinds
 from tests.harness import waiting
 from tests.harness.dvp import dvp_parent
-from tests.harness.machines import cluster_objects
+from tests.harness.machines import cluster_objects, pod_with_volume
 from tests.harness.machines.cluster_objects import Json
 from tests.harness.machines.fleet import PATIENCE_S, Fleet, Picture
+from tests.harness.machines.pod_with_volume import VOLUME, PodWithVolume
 from tests.harness.machines.vm_kubelets import VmKubelets
 
 UNHEALTHY_S = 2
 HELD_S = 4.0
 """For how long nothing may happen, where that is shown."""
-VOLUME = "pvc-mounted"
-FINALIZER = "lab.invalid/detaching"
-"""Stands for csi-attacher, which removes its own once a volume is detached."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,68 +119,40 @@ class MachineLife:
         return f"the Machine is replaced; {after}"
 
     def _drained(self) -> str:
-        """A Machine is deleted while a volume is attached to its Node.
+        """A Machine is deleted while a Pod with a volume runs on its Node.
 
-        The core waits for the end of that. The disk in the parent is still attached
-        then, as if the CSI driver was late: it survives the VM.
+        The core evicts the Pod, waits for its end and for that of the attachment. The
+        disk in the parent is still attached then, as if the CSI driver was late: it
+        survives the VM.
         """
         fleet = self.fleet
         machine = min(fleet.picture().machines)
-        with self._attached(machine):
-            fleet.objects.delete(cluster_objects.MACHINES, machine, None)
-            waiting.until(
-                "the Machine waits for the volume",
-                lambda: self._deleting_reason(machine) == "WaitingForVolumeDetach",
-                PATIENCE_S,
-            )
-            time.sleep(HELD_S)
-            vm = fleet.in_parent.get(kinds.MACHINES, machine) or {}
-            assert "deletionTimestamp" not in vm["metadata"]
+        volume = PodWithVolume(fleet, machine)
+        volume.mount()
+        fleet.delete_machine(machine)
+        waiting.until("the Pod is evicted", volume.is_evicted, PATIENCE_S)
+        self._holds(machine, "DrainingNode")
+        node = fleet.objects.get(resources.NODES, machine) or {"spec": {}}
+        assert node["spec"].get("unschedulable")
+        volume.unmount()
+        self._holds(machine, "WaitingForVolumeDetach")
+        volume.detach()
         after = fleet.until_whole(3, without=[machine])
-        disk = fleet.in_parent.get(kinds.DISKS, VOLUME)
-        assert disk is not None
-        assert "deletionTimestamp" not in disk["metadata"]
+        assert volume.survives()
         assert fleet.in_parent.get(kinds.ATTACHMENTS, VOLUME) is None
-        return f"the VM waits, the disk of the volume stays; {after}"
+        return f"the Pod is evicted, the VM waits, the volume stays; {after}"
 
-    @contextlib.contextmanager
-    def _attached(self, machine: str) -> Iterator[None]:
-        """Have a volume attached to a Node and to its VM; detach it from the Node."""
-        fleet = self.fleet
-        attach_disk(fleet, machine)
-        source = {"driver": "csi.lab.invalid", "volumeHandle": VOLUME}
-        fleet.objects.make(
-            resources.PERSISTENT_VOLUMES,
-            VOLUME,
-            spec={
-                "capacity": {"storage": "1Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "csi": source,
-            },
+    def _holds(self, machine: str, reason: str) -> None:
+        """Wait until a deletion has a reason; the VM is not deleted meanwhile."""
+        waiting.until(
+            f"the deletion of the Machine is {reason}",
+            lambda: self._deleting_reason(machine) == reason,
+            PATIENCE_S,
         )
-        attachments = resources.VOLUME_ATTACHMENTS
-        fleet.objects.make(
-            attachments,
-            VOLUME,
-            {"finalizers": [FINALIZER]},
-            spec={
-                "attacher": "csi.lab.invalid",
-                "nodeName": machine,
-                "source": {"persistentVolumeName": VOLUME},
-            },
-        )
-        fleet.api.patch(
-            attachments,
-            VOLUME,
-            json.dumps({"status": {"attached": True}}).encode(),
-            subresource="status",
-            timeout_s=kube_objects.TIMEOUT_S,
-        )
-        yield
-        with contextlib.suppress(kube_errors.NotFound):
-            fleet.objects.patch(attachments, VOLUME, metadata={"finalizers": None})
-        fleet.objects.delete(attachments, VOLUME)
-        fleet.objects.delete(resources.PERSISTENT_VOLUMES, VOLUME)
+        time.sleep(HELD_S)
+        assert self._deleting_reason(machine) == reason
+        vm = self.fleet.in_parent.get(kinds.MACHINES, machine) or {}
+        assert "deletionTimestamp" not in vm["metadata"]
 
     def _deleting_reason(self, machine: str) -> str:
         document = self.fleet.objects.get(cluster_objects.MACHINES, machine) or {}
@@ -215,19 +181,7 @@ class MachineLife:
         return condition(document, "Paused").get("status") == "True"
 
     def _cluster_deleted(self) -> str:
-        """Nothing of the Cluster remains in the parent, everything else does."""
-        fleet = self.fleet
-        others = look_alikes(fleet)
-        before = {name: fleet.in_parent.get(kind, name) for kind, name in others}
-        fleet.delete_cluster()
-        left = fleet.owned()
-        assert not any(left.values()), left
-        for kind, name in others:
-            after = fleet.in_parent.get(kind, name)
-            assert after is not None, f"{kind.kind} {name}"
-            assert desired(after) == desired(before[name] or {})
-        names = ", ".join(f"{kind.kind} {name}" for kind, name in others)
-        return f"nothing is left; as before: {names}"
+        return delete_cluster(self.fleet)
 
 
 ACTIONS: Mapping[str, Callable[[MachineLife], str]] = {
@@ -250,32 +204,19 @@ def condition(document: Json, type_: str) -> Json:
     return next((row for row in rows if row["type"] == type_), {})
 
 
-def attach_disk(fleet: Fleet, machine: str) -> None:
-    """Have a disk attached to a VM while it runs, as csi-controller does."""
-    own = {**dvp_parent.MANAGED, dvp_parent.CLUSTER_LABEL: dvp_parent.CLUSTER}
-    claim = {"storageClassName": project.STORAGE_AT_ONCE, "size": "64Mi"}
-    fleet.in_parent.make(
-        kinds.DISKS,
-        VOLUME,
-        {"labels": {**own, "virtualDiskName": VOLUME}},
-        spec={"persistentVolumeClaim": claim},
-    )
-    fleet.in_parent.make(
-        kinds.ATTACHMENTS,
-        VOLUME,
-        {
-            "labels": {
-                **own,
-                "virtualMachineDiskName": VOLUME,
-                "virtualMachineName": machine,
-            }
-        },
-        spec={
-            "virtualMachineName": machine,
-            "blockDeviceRef": {"kind": kinds.DISKS.kind, "name": VOLUME},
-        },
-    )
-    fleet.parent.wait_phase(kinds.ATTACHMENTS, fleet.project, VOLUME, "Attached")
+def delete_cluster(fleet: Fleet) -> str:
+    """Delete the Cluster: nothing of it remains in the parent, everything else does."""
+    others = look_alikes(fleet)
+    before = {name: fleet.in_parent.get(kind, name) for kind, name in others}
+    fleet.delete_cluster()
+    left = fleet.owned()
+    assert not any(left.values()), left
+    for kind, name in others:
+        after = fleet.in_parent.get(kind, name)
+        assert after is not None, f"{kind.kind} {name}"
+        assert desired(after) == desired(before[name] or {})
+    names = ", ".join(f"{kind.kind} {name}" for kind, name in others)
+    return f"nothing is left; as before: {names}"
 
 
 def look_alikes(fleet: Fleet) -> Sequence[tuple[resources.Resource, str]]:
@@ -284,6 +225,7 @@ def look_alikes(fleet: Fleet) -> Sequence[tuple[resources.Resource, str]]:
     A machine of another cluster with the names and labels of one of this cluster, a
     Secret without labels, and the disk of a volume of this cluster.
     """
+    pod_with_volume.create_disk(fleet)
     like = min(fleet.picture().machines)
     name = f"{like}-other"
     fleet.parent.machine(

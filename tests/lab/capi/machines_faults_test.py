@@ -14,7 +14,7 @@ from lib.lab.dvp.kinds import GROUP
 from lib.lab.dvp.project import Project
 from tests.harness import waiting
 from tests.harness.dvp.dvp_parent import DvpParent
-from tests.harness.machines import capi_stage, cluster_objects, losing_parent
+from tests.harness.machines import capi_stage, cluster_objects, life, losing_parent
 from tests.harness.machines.capdvp_replicas import CapdvpReplicas
 from tests.harness.machines.capi_stage import CapiStage
 from tests.harness.machines.losing_parent import LosingParent
@@ -108,10 +108,17 @@ def waits_for_quota(stage: CapiStage) -> str:
     return ""
 
 
+def cluster_deleted(stage: CapiStage, proxy: LosingParent) -> str:
+    """After all faults nothing of the Cluster remains; everything else does."""
+    del proxy
+    return life.delete_cluster(stage.fleet)
+
+
 FAULTS: Mapping[str, Callable[[CapiStage, LosingParent], str]] = {
     "response to each create lost": lost_responses,
     "409 to the first of each write": conflicts,
     "quota reached and freed": quota,
+    "none; the Cluster is deleted": cluster_deleted,
 }
 
 

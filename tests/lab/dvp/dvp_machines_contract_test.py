@@ -3,7 +3,6 @@
 As the user of a project: with the rights that the reference's daemons have there.
 """
 
-import base64
 import collections
 import dataclasses
 import time
@@ -16,18 +15,22 @@ from lib.cloud import errors
 from lib.cloud.dvp import ownership
 from lib.cloud.dvp.machines import machine_names
 from lib.cloud.machines import Facts, Reason
-from lib.kube import resources
 from lib.lab.dvp.kinds import DISKS, MACHINES
-from lib.lab.dvp.project import CLASS, IMAGE, STORAGE_AT_ONCE, Project
+from lib.lab.dvp.project import STORAGE_AT_ONCE, Project
 from lib.lab.kube import cluster
 from tests.contract import machines
 from tests.contract.dvp_machines import SPEC, ParentMachines
 from tests.contract.machines import Served
 from tests.harness.dvp import dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
+from tests.harness.machines.reference_machines import (
+    SECRETS,
+    WHOLE,
+    ReferenceMachines,
+    labels,
+)
 
 Json = dict[str, Any]
-SECRETS = resources.SECRETS
 ONE_DISK = {**SPEC, "rootDiskStorageClass": STORAGE_AT_ONCE, "additionalDisks": []}
 ADDITIONAL = [{"size": "32Mi", "storageClass": STORAGE_AT_ONCE}]
 REQUESTS_MAX = 6
@@ -105,93 +108,6 @@ def test_requests_of_a_machine_are_within_their_limits(
 # ---------------------------------------------------------------- the reference
 
 
-def labels(name: str, **more: str) -> Json:
-    own = {**dvp_parent.MANAGED, dvp_parent.CLUSTER_LABEL: dvp_parent.CLUSTER}
-    return {**own, dvp_parent.HOSTNAME_LABEL: name, **more}
-
-
-def owner_of(vm: Json) -> list[Json]:
-    about = vm["metadata"]
-    kind = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind}
-    return [{**kind, "name": about["name"], "uid": about["uid"]}]
-
-
-class Reference:
-    """Creates objects as the reference does, in its two generations.
-
-    parts: of VM, disk and Secret those that exist.
-    """
-
-    def __init__(self, parent: DvpParent, project: Project) -> None:
-        self.objects = parent.objects(project)
-
-    def leave(self, name: str, *parts: str, is_old: bool = False) -> None:
-        owners: list[Json] = []
-        if "VM" in parts:
-            vm = self.objects.make(
-                MACHINES, name, {"labels": labels(name)}, spec=self._vm(name)
-            )
-            owners = [] if is_old else owner_of(vm)
-        if "disk" in parts:
-            self._disk(name, owners)
-        if "Secret" in parts:
-            self._secret(name, owners, is_old)
-
-    @staticmethod
-    def _vm(name: str) -> Json:
-        disk = {"kind": DISKS.kind, "name": machine_names.boot_disk(name)}
-        secret = {"kind": "Secret", "name": machine_names.secret(name)}
-        return {
-            "virtualMachineClassName": CLASS,
-            "runPolicy": "AlwaysOnUnlessStoppedManually",
-            "liveMigrationPolicy": "PreferSafe",
-            "osType": "Generic",
-            "bootloader": "EFI",
-            "enableParavirtualization": True,
-            "cpu": {"cores": 2, "coreFraction": "50%"},
-            "memory": {"size": "2Gi"},
-            "provisioning": {"type": "UserDataRef", "userDataRef": secret},
-            "blockDeviceRefs": [disk],
-        }
-
-    def _disk(self, name: str, owners: list[Json]) -> None:
-        disk = machine_names.boot_disk(name)
-        image = {"kind": "ClusterVirtualImage", "name": IMAGE}
-        claim = {"storageClassName": STORAGE_AT_ONCE, "size": "64Mi"}
-        about = {"labels": labels(name, virtualDiskName=disk)}
-        self.objects.make(
-            DISKS,
-            disk,
-            {**about, "ownerReferences": owners},
-            spec={
-                "dataSource": {"type": "ObjectRef", "objectRef": image},
-                "persistentVolumeClaim": claim,
-            },
-        )
-
-    def _secret(self, name: str, owners: list[Json], is_old: bool) -> None:
-        data = {"userData": base64.b64encode(b"#cloud-config").decode()}
-        about = {"labels": labels(name), "ownerReferences": owners}
-        more: Json = {} if is_old else {"immutable": True}
-        self.objects.make(
-            SECRETS,
-            machine_names.secret(name),
-            about,
-            type=machine_names.SECRET_TYPE,
-            data=data,
-            **more,
-        )
-
-    def vm(self, name: str) -> Json:
-        """Return what must not change of a VM."""
-        vm = self.objects.get(MACHINES, name)
-        assert vm is not None
-        about = vm["metadata"]
-        kept = {key: about[key] for key in ("uid", "generation")}
-        return {**kept, "spec": vm["spec"]}
-
-
-WHOLE = ("VM", "disk", "Secret")
 LEFT: dict[str, tuple[tuple[str, ...], bool, bool]] = {
     "new-ready": (WHOLE, False, True),
     "old-ready": (WHOLE, True, True),
@@ -213,7 +129,7 @@ def test_what_the_reference_leaves_is_adopted_without_a_change_to_a_vm(
     name: str, lab: LabMachines, parent: DvpParent, project: Project
 ) -> None:
     parts, is_old, is_recorded = LEFT[name]
-    reference = Reference(parent, project)
+    reference = ReferenceMachines(parent, project)
     reference.leave(name, *parts, is_old=is_old)
     is_vm, is_ready = "VM" in parts, parts == WHOLE
     if is_ready:
@@ -249,7 +165,7 @@ def test_what_the_reference_left_half_deleted_is_deleted(
 ) -> None:
     """The VM is gone; disk and Secret of the old generation have no owner."""
     name = "old-half-deleted"
-    Reference(parent, project).leave(name, "disk", "Secret", is_old=True)
+    ReferenceMachines(parent, project).leave(name, "disk", "Secret", is_old=True)
     lab.restart()
     left = Served(lab, facts_of(lab, name, is_recorded=True))
     left.settle(gone=True)
