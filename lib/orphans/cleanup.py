@@ -62,6 +62,9 @@ class Cleanup:
         ]
         if entries:
             self._routes(self._still(entries, progress), progress)
+        machines = [finding for finding in chosen if finding.subject is Other.MACHINE]
+        for some in _batches(_by_machine(machines)):
+            self._machines(self._still(some, progress), progress)
         volumes = [finding for finding in chosen if finding.subject is Other.VOLUME]
         for some in _batches([volume] for volume in volumes):
             self._volumes(self._still(some, progress), progress)
@@ -99,8 +102,11 @@ class Cleanup:
             return
         targets = deletion_flow.targets(findings, services, self.cloud.load_balancers)
         ended: dict[str, str] = {}
-        flow = deletion_flow.BalancerDeletion(
-            self.cloud.load_balancers, targets, ended.__setitem__, self.clocks
+        flow = deletion_flow.PlannedDeletion(
+            deletion_flow.of_balancers(self.cloud.load_balancers),
+            targets,
+            ended.__setitem__,
+            self.clocks,
         )
         waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
         left = self._left(findings)
@@ -117,7 +123,8 @@ class Cleanup:
     def _left(self, findings: Iterable[Finding]) -> frozenset[tuple[object, str]]:
         """Return subject and ID of the resources with an ownership tag now."""
         subjects = frozenset(finding.subject for finding in findings)
-        asked = dataclasses.replace(self.settings, subjects=subjects - {Other.VOLUME})
+        others = {Other.VOLUME, Other.MACHINE}
+        asked = dataclasses.replace(self.settings, subjects=subjects - others)
         lists = observe.cloud_lists(self.cloud, asked).balancers
         before = {(finding.subject, finding.id) for finding in findings}
         left: set[tuple[object, str]] = set()
@@ -128,6 +135,30 @@ class Cleanup:
             else:
                 left |= {(role, resource.id) for resource in listed if resource.uid}
         return frozenset(left)
+
+    def _machines(
+        self,
+        still: tuple[Sequence[Finding], Sequence[model.Service]],
+        progress: Progress,
+    ) -> None:
+        findings, _ = still
+        machines = self.cloud.machines
+        if not findings or machines is None:
+            return
+        targets = deletion_flow.machine_targets(findings)
+        ended: dict[str, str] = {}
+        flow = deletion_flow.PlannedDeletion(
+            deletion_flow.of_machines(machines),
+            targets,
+            ended.__setitem__,
+            self.clocks,
+        )
+        waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
+        key_of = {
+            id_: key for key, target in targets.items() for id_ in target.only or ()
+        }
+        for finding in findings:
+            progress(CleanupResult(finding, ended.get(key_of[finding.id], IN_USE)))
 
     def _routes(
         self,
@@ -195,6 +226,12 @@ def _by_service(chosen: Iterable[Finding]) -> list[list[Finding]]:
             uid = getattr(finding.source, "uid", "")
             groups.setdefault(uid, []).append(finding)
     return list(groups.values())
+
+
+def _by_machine(parts: Iterable[Finding]) -> Iterator[list[Finding]]:
+    """Yield the parts of each machine together; they are sorted by it."""
+    for _, group in itertools.groupby(parts, lambda finding: finding.created_for):
+        yield list(group)
 
 
 def _batches(groups: Iterable[Sequence[Finding]]) -> Iterator[Sequence[Finding]]:

@@ -9,7 +9,7 @@ import datetime
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from lib.cloud import load_balancers, routes, volumes
+from lib.cloud import load_balancers, machines, routes, volumes
 from lib.cloud.load_balancers import Role
 from lib.orphans import model, volume_references
 from lib.orphans.model import (
@@ -45,6 +45,7 @@ def decide(
         *_balancers(cloud, cluster, settings),
         *_routes(cloud, cluster),
         *_volumes(cloud, cluster, settings),
+        *_machines(cloud, cluster, settings),
     ):
         if result.subject not in settings.subjects:
             continue
@@ -388,4 +389,88 @@ def _volume(volume: volumes.Volume, state: FindingState, reason: str) -> Finding
         "",
         reason,
         volume,
+    )
+
+
+# ---------------------------------------------------------------- machines
+
+
+def _machines(
+    cloud: CloudLists, cluster: ClusterLists, settings: Settings
+) -> Iterator[Finding | UnknownSubject]:
+    if cloud.machines is None:
+        return
+    if isinstance(cloud.machines, FailedList):
+        yield UnknownSubject(Other.MACHINE, cloud.machines.why)
+        return
+    yield from (_no_part(owned) for owned in cloud.machines if owned.ref is None)
+    parts = [owned for owned in cloud.machines if owned.ref is not None]
+    if parts and (why := _machine_doubt(cluster, settings)):
+        yield UnknownSubject(Other.MACHINE, why)
+        return
+    for owned in parts:
+        if why := _why_left(owned, cluster, settings):
+            yield _machine(owned, FindingState.ORPHAN, why)
+
+
+def _machine_doubt(cluster: ClusterLists, settings: Settings) -> str:
+    if settings.is_gone:
+        return ""
+    if settings.machine_kind is None:
+        return "the provider has no kind of machine objects"
+    if isinstance(cluster.machines, FailedList):
+        return cluster.machines.why
+    kind = f"{settings.machine_kind.resource.kind} objects"
+    return "" if cluster.machines else _EMPTY.format(kind)
+
+
+def _why_left(owned: machines.Owned, cluster: ClusterLists, settings: Settings) -> str:
+    """Return why a part belongs to no machine; empty: it belongs to one.
+
+    One of the reference has no UID, and belongs to the machine object of its name.
+    """
+    kind, name = settings.machine_kind, owned.ref.key.strip("/") if owned.ref else ""
+    if settings.is_gone or kind is None or isinstance(cluster.machines, FailedList):
+        return f"cluster {settings.cluster.id} does not exist any more"
+    shown = f"{kind.resource.kind} {name}"
+    by_uid = {record.metadata.uid: record for record in cluster.machines}
+    record = by_uid.get(owned.uid) or _named(owned, cluster.machines)
+    if record is None:
+        return f"{shown} does not exist"
+    if kind.is_released(record):
+        return f"{shown} was released although it is left"
+    return ""
+
+
+def _named(
+    owned: machines.Owned, records: Sequence[model.MachineRecord]
+) -> model.MachineRecord | None:
+    """Return the machine object of the same name, in any namespace if none is known."""
+    ref = owned.ref
+    for record in records:
+        about = record.metadata
+        is_same = ref is not None and about.name == ref.name
+        if is_same and ref is not None and ref.namespace in ("", about.namespace):
+            return record
+    return None
+
+
+def _no_part(owned: machines.Owned) -> Finding:
+    reason = "it is no part of a machine of Cluster API"
+    return _machine(owned, FindingState.NOT_OWNED, reason)
+
+
+def _machine(owned: machines.Owned, state: FindingState, why: str) -> Finding:
+    subject: Subject = Other.MACHINE
+    note = f"; {owned.note}" if owned.note and state is FindingState.ORPHAN else ""
+    return Finding(
+        state,
+        subject,
+        owned.kind,
+        owned.id,
+        owned.name,
+        owned.created,
+        owned.ref.key.strip("/") if owned.ref else "",
+        f"{why}{note}",
+        owned,
     )

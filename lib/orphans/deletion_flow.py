@@ -18,24 +18,28 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from lib.cloud import errors, load_balancers
+from lib.cloud import machines as machine_cloud
 from lib.cloud import routes as cloud_routes
 from lib.cloud import volumes as cloud_volumes
-from lib.cloud.load_balancers import Depth, Facts, LoadBalancers, Results, Target
+from lib.cloud.load_balancers import Depth, Facts, LoadBalancers, Target
+from lib.cloud.machines import Machines
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.steps import GateState, Step
+from lib.cloud.steps import GateState, Plan, Step
 from lib.cloud.volumes import ById, Volumes
 from lib.orphans import model
 from lib.orphans.model import Finding
 from lib.plans import memory
 from lib.plans import model as plans
-from lib.plans.engine import Engine
+from lib.plans.engine import Applier, Engine
 from lib.reconcile import failure, outcome, waiting
 
 S = TypeVar("S")
 """Snapshot of a deletion."""
+T = TypeVar("T", bound=plans.HasKey)
+"""Target of a plan."""
 POLL_S = 2.0
 PATIENCE_S = 900.0
 """Time for one batch; resources that are not deleted by then are reported."""
@@ -150,14 +154,65 @@ def _facts(service: model.Service, cluster: load_balancers.Cluster) -> Facts:
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CleanupCase:
+# No slots: Python 3.11 then could not make it as CleanupCase[...](...).
+@dataclasses.dataclass(frozen=True)
+class CleanupCase(Generic[T]):
     """One target as it is now. observed: None where an open plan continues."""
 
     key: str
-    target: Target
-    observed: load_balancers.Observation | None = None
-    resumed: plans.Resumed[Target] | None = None
+    target: T
+    observed: Seen[Any] | Unknown | None = None
+    resumed: plans.Resumed[T] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Planning(Generic[T]):
+    """What a deletion by plans needs of a protocol.
+
+    cloud: applies steps. observe: returns what exists, by the key of the target. plan:
+    see the protocol.
+    """
+
+    cloud: Applier
+    observe: Callable[[Mapping[str, T]], Mapping[str, Seen[Any] | Unknown]]
+    plan: Callable[[T, Any, datetime.datetime], Plan]
+
+
+def of_balancers(balancers: LoadBalancers) -> Planning[Target]:
+    """Return how what is left of Services is deleted."""
+
+    def observe(targets: Mapping[str, Target]) -> Mapping[str, Seen[Any] | Unknown]:
+        observed = balancers.observe(list(targets.values()), Depth.TREE)
+        return {key: observed[target.ref] for key, target in targets.items()}
+
+    return Planning(balancers, observe, balancers.plan)
+
+
+def of_machines(machines: Machines) -> Planning[machine_cloud.Target]:
+    """Return how what is left of machines is deleted."""
+
+    def observe(
+        targets: Mapping[str, machine_cloud.Target],
+    ) -> Mapping[str, Seen[Any] | Unknown]:
+        observed = machines.observe(list(targets.values()))
+        return {key: observed[target.ref] for key, target in targets.items()}
+
+    return Planning(machines, observe, machines.plan)
+
+
+def machine_targets(
+    findings: Sequence[Finding],
+) -> Mapping[str, machine_cloud.Target]:
+    """Return the resources to delete for each machine, by a unique key."""
+    groups: dict[machine_cloud.Ref, list[str]] = {}
+    for finding in findings:
+        owned = finding.source
+        if isinstance(owned, machine_cloud.Owned) and owned.ref is not None:
+            groups.setdefault(owned.ref, []).append(owned.id)
+    return {
+        f"{ref.uid}/{ref.key}": machine_cloud.Target(ref, None, frozenset(ids))
+        for ref, ids in groups.items()
+    }
 
 
 class _Waiting:
@@ -245,27 +300,27 @@ class _Deletion(waiting.WaitingFlow[S, Action]):
         return failure.none_expected(error)
 
 
-class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
-    """Deletes the remaining resources of some Services, in parallel."""
+class PlannedDeletion(_Deletion[tuple[CleanupCase[T], ...]], Generic[T]):
+    """Deletes the remaining resources of some Services or machines, in parallel."""
 
     def __init__(
         self,
-        balancers: LoadBalancers,
-        targets: Mapping[str, Target],
+        planning: Planning[T],
+        targets: Mapping[str, T],
         on_finish: Finished,
         clocks: PollClocks,
     ) -> None:
         super().__init__(targets.keys(), on_finish, clocks)
-        self._balancers = balancers
+        self._planning = planning
         self._targets = targets
-        kept = memory.Memory[Target, Results](clocks.monotonic)
-        self._engine = Engine(lambda: balancers, kept, clocks.monotonic)
+        kept = memory.Memory[T, object](clocks.monotonic)
+        self._engine = Engine(lambda: planning.cloud, kept, clocks.monotonic)
         self._postponed: set[str] = set()
         self._writers: dict[str, str] = {}
         self.written: set[str] = set()
         """Keys of the targets for which something was deleted."""
 
-    def observe(self, due: float) -> tuple[CleanupCase, ...]:
+    def observe(self, due: float) -> tuple[CleanupCase[T], ...]:
         """Read the gates of open plans, and observe all others again."""
         self._waiting.wait(due)
         self._postponed.clear()
@@ -273,22 +328,17 @@ class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
         some = {key: self._targets[key] for key in sorted(self._waiting.open)}
         resumed = self._engine.resume(some)
         rest = {key: target for key, target in some.items() if key not in resumed}
-        observed = (
-            self._balancers.observe(list(rest.values()), Depth.TREE) if rest else {}
-        )
+        observed = self._planning.observe(rest) if rest else {}
         return (
             *(
                 CleanupCase(key, some[key], resumed=plan)
                 for key, plan in resumed.items()
             ),
-            *(
-                CleanupCase(key, target, observed[target.ref])
-                for key, target in rest.items()
-            ),
+            *(CleanupCase(key, target, observed[key]) for key, target in rest.items()),
         )
 
     def decide(
-        self, snapshot: tuple[CleanupCase, ...], now: datetime.datetime
+        self, snapshot: tuple[CleanupCase[T], ...], now: datetime.datetime
     ) -> outcome.Outcome[Action]:
         """Return the next steps of all plans; no time when every target has ended."""
         actions: list[Action] = []
@@ -302,7 +352,7 @@ class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
         return outcome.Outcome(tuple(actions), min(waits, default=None))
 
     def _next(
-        self, case: CleanupCase, now: datetime.datetime
+        self, case: CleanupCase[T], now: datetime.datetime
     ) -> Iterator[tuple[Action | None, float | None]]:
         """Return actions, each with the seconds until the target is due again."""
         if why := self._waiting.given_up(case.key):
@@ -322,12 +372,9 @@ class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
             yield None, POLL_S
 
     def _planned(
-        self,
-        case: CleanupCase,
-        observed: load_balancers.Observed,
-        now: datetime.datetime,
+        self, case: CleanupCase[T], observed: Any, now: datetime.datetime
     ) -> Iterator[tuple[Action | None, float | None]]:
-        plan = self._balancers.plan(case.target, observed, now)
+        plan = self._planning.plan(case.target, observed, now)
         object_id = plan.object_id or observed.id
         for step in plans.next_steps(plan.steps, object_id):
             yield Apply(case.key, step), POLL_S

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 import msgspec
 
 from lib.cloud import load_balancers
+from lib.cloud import machines as cloud_machines
 from lib.cloud import routes as cloud_routes
 from lib.cloud import volumes as cloud_volumes
 from lib.cloud.load_balancers import Cluster, Role
 from lib.kube import objects
 from lib.kube import persistent_volumes as kube_volumes
+from lib.kube.resources import Resource
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Source: k8s.io/cloud-provider service/helpers, LoadBalancerCleanupFinalizer."""
@@ -26,6 +28,8 @@ class Other(enum.StrEnum):
     ROUTE = "route"
     PAIR = "address pair"
     VOLUME = "volume"
+    MACHINE = "machine"
+    """A VM of Cluster API, and its parts."""
 
 
 Subject = Role | Other
@@ -78,6 +82,26 @@ class Service(msgspec.Struct, frozen=True):
         return frozenset({*self.metadata.annotations.values(), *named} - {""})
 
 
+class MachineRecord(msgspec.Struct, frozen=True):
+    """A machine object of a provider of Cluster API, as far as it owns resources."""
+
+    metadata: objects.ObjectMeta
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MachineKind:
+    """The machine objects of a provider. finalizer: without it one is released."""
+
+    resource: Resource
+    finalizer: str
+
+    def is_released(self, record: MachineRecord) -> bool:
+        """Report whether its deletion ended without that of all it owns."""
+        about = record.metadata
+        is_kept = self.finalizer in about.finalizers
+        return about.deletion_timestamp is not None and not is_kept
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class FailedList:
     """A list that could not be read, and why, without secrets."""
@@ -99,6 +123,7 @@ class CloudLists:
     balancers: Mapping[Role, Listed | FailedList]
     volumes: tuple[cloud_volumes.Volume, ...] | FailedList | None = None
     routes: Routes | FailedList | None = None
+    machines: tuple[cloud_machines.Owned, ...] | FailedList | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,6 +137,7 @@ class ClusterLists:
     persistent: tuple[kube_volumes.PersistentVolume, ...] | FailedList = ()
     claims: tuple[kube_volumes.VolumeClaim, ...] | FailedList = ()
     nodes: frozenset[str] | FailedList = frozenset()
+    machines: tuple[MachineRecord, ...] | FailedList = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,6 +147,7 @@ class Settings:
     volume_cluster: ID in the ownership metadata of volumes; empty: unknown. subjects:
     of the findings. min_age: younger resources are ignored. is_gone: the cluster does
     not exist any more. own_id: the UID of the cluster's namespace kube-system.
+    machine_kind: None: the provider has no machines of Cluster API.
     """
 
     cluster: Cluster
@@ -129,6 +156,7 @@ class Settings:
     min_age: datetime.timedelta = MIN_AGE
     is_gone: bool = False
     own_id: str = ""
+    machine_kind: MachineKind | None = None
 
 
 class FindingState(enum.StrEnum):
@@ -150,6 +178,7 @@ Source = (
     | cloud_volumes.Volume
     | cloud_routes.Owned
     | cloud_routes.NotOwned
+    | cloud_machines.Owned
 )
 
 

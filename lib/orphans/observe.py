@@ -86,7 +86,11 @@ def cloud_lists(
         volumes = _caught(cloud.volumes.listing)
     asks_routes = not settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR})
     tables = routes(cloud, recorded) if asks_routes and not settings.is_gone else None
-    return CloudLists(balancers, volumes, tables)
+    owned, cluster_id = cloud.machines, settings.cluster.id
+    machines = None
+    if owned is not None and Other.MACHINE in settings.subjects:
+        machines = _caught(lambda: tuple(owned.owned(cluster_id)))
+    return CloudLists(balancers, volumes, tables, machines)
 
 
 def _owned(
@@ -119,6 +123,10 @@ def cluster_lists(api: client.Api, settings: Settings) -> ClusterLists:
         )
     if not settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR}):
         lists = dataclasses.replace(lists, nodes=_node_names(api))
+    if settings.machine_kind is not None and Other.MACHINE in settings.subjects:
+        resource = settings.machine_kind.resource
+        machines = read(resource, model.MachineRecord)
+        lists = dataclasses.replace(lists, machines=machines)
     return lists
 
 

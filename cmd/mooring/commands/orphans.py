@@ -28,6 +28,7 @@ KINDS = (
     "route",
     "address-pair",
     "volume",
+    "machine",
 )
 """In the order of `lib.orphans.model.SUBJECTS`."""
 _COLUMNS = (
@@ -140,6 +141,7 @@ def orphans(  # noqa: PLR0913 - one argument for each option
         opened = configured.owner()
         age = max(min_age, older_than)
         settings = _settings(kinds, cluster_name, volume_cluster_id, age)
+        settings = dataclasses.replace(settings, machine_kind=_machine_kind(target))
         api = _api(target, is_gone=is_gone)
         own_id = configured.cluster_id
         settings = _identified(api, settings, cluster_id, own_id, is_gone=is_gone)
@@ -188,6 +190,16 @@ def _settings(
     by_word = dict(zip(KINDS, model.SUBJECTS, strict=True))
     subjects = frozenset(by_word[word] for word in kinds) or frozenset(model.SUBJECTS)
     return model.Settings(Cluster("", cluster_name), volume_cluster, subjects, age)
+
+
+def _machine_kind(target: reach.Target) -> "model.MachineKind | None":
+    """Return the kind of the provider's machine objects; None: it has none."""
+    from lib.orphans import model
+
+    if target.provider.kinds is None:
+        return None
+    kinds = target.provider.kinds()
+    return model.MachineKind(kinds.machine, kinds.finalizer)
 
 
 def _api(target: reach.Target, *, is_gone: bool) -> "client.Api":
