@@ -3,12 +3,13 @@
 import datetime
 from collections.abc import Collection
 
-from lib.doctor import pod_states, rights
+from lib.doctor import components, machine_api, pod_states, rights
 from lib.doctor.model import (
     DaemonAccount,
     LeaseHolder,
     NodeIdentity,
     PodReport,
+    ReadFailure,
     Right,
 )
 from lib.kube import client, errors, listing, resources
@@ -66,6 +67,27 @@ class ClusterReader:
             self._api, resources.NODES, kube_nodes.Node, timeout_s=self._timeout_s
         )
         return tuple(map(_node, listed.items))
+
+    def machine_api(
+        self, expected: machine_api.MachineProvider
+    ) -> machine_api.MachineApi:
+        """Return CRDs, workloads and missing rights of a provider of Cluster API.
+
+        Raises:
+            KubeError: CRDs or workloads cannot be read.
+        """
+        api, timeout_s = self._api, self._timeout_s
+        definitions = machine_api.definitions(api, expected, timeout_s)
+        installed = components.read(api, (expected.component,), timeout_s)
+        gaps: dict[str, tuple[Right, ...] | ReadFailure] = {}
+        for component in installed:
+            account = machine_api.account_of(component)
+            rights_ = expected.rights_in(component.namespace)
+            try:
+                gaps[str(account)] = self.gaps(rights_, account)
+            except errors.KubeError as error:
+                gaps[str(account)] = ReadFailure(str(error))
+        return machine_api.MachineApi(definitions, installed, gaps)
 
     def pods(self, names: Collection[str]) -> PodReport:
         """Return the Pods of components and their problems. names: of the components.

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from lib.cloud import checkup, errors
-from lib.doctor import cluster, ids, judge
+from lib.doctor import cluster, ids, judge, machine_api
 from lib.doctor.model import (
     CheckResult,
     CheckState,
@@ -43,7 +43,8 @@ class Expected:
 
     cloud: provider of the daemon. remedies: of that provider. account: of which the
     permissions are checked; None: the user of the kubeconfig. components: names of
-    those whose Pods are checked.
+    those whose Pods are checked. machines: provider of machines of Cluster API; None:
+    the cloud has none.
     """
 
     cloud: str
@@ -53,6 +54,7 @@ class Expected:
     lease_name: str
     account: DaemonAccount | None = None
     components: tuple[str, ...] = ()
+    machines: machine_api.MachineProvider | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -195,8 +197,18 @@ def _of_cluster(
         *ids.findings(
             _attempt(opened.value.nodes), expected.cloud, region, expected.remedies
         ),
+        *_machine_api(opened.value, expected.machines),
         *judge.pods(_attempt(lambda: opened.value.pods(expected.components))),
     )
+
+
+def _machine_api(
+    asked: cluster.ClusterReader, expected: machine_api.MachineProvider | None
+) -> tuple[CheckResult, ...]:
+    """Check the provider of machines; no line for a cloud that has none."""
+    if expected is None:
+        return ()
+    return machine_api.results(expected, _attempt(lambda: asked.machine_api(expected)))
 
 
 def _rights(

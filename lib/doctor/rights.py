@@ -42,10 +42,11 @@ def manifest(component: str) -> str:
     return (root / "charts" / component / "files" / "rbac.yaml").read_text()
 
 
-def parse(text: str) -> tuple[Right, ...]:
+def parse(text: str, role: str = "") -> tuple[Right, ...]:
     """Return every right that the Roles and ClusterRoles of a manifest hold, once.
 
     A ClusterRole is taken to be bound in the whole cluster, a Role in its namespace.
+    role: name of those of the component; empty: any.
 
     Raises:
         ManifestError: it is not YAML, or holds none.
@@ -61,7 +62,7 @@ def parse(text: str) -> tuple[Right, ...]:
     rights = [
         right
         for document in documents
-        if document.kind in _ROLES
+        if document.kind in _ROLES and role in ("", document.metadata.name)
         for right in _of_role(document)
     ]
     if not rights:

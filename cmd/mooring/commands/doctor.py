@@ -122,4 +122,5 @@ def _expected(
         *lease,
         user,
         program.COMPONENTS,
+        provider.machines() if provider.machines is not None else None,
     )

@@ -13,8 +13,11 @@ from lib.cloud.dvp.machines import capi_kinds
 from lib.cloud.dvp.machines import cloud as machines_cloud
 from lib.cloud.dvp.volumes import cloud as volumes_cloud
 from lib.cloud.machines import Bootstrap, BootstrapData
+from lib.doctor import machine_api, rights
 from lib.machines.kinds import Kinds
 
+CONTRACTS = ("cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2")
+"""Labels of the CRDs, of the contracts that they fulfil."""
 REMEDIES = parent_checkup.REMEDIES
 KINDS = Kinds(
     capi_kinds.MACHINES,
@@ -23,6 +26,18 @@ KINDS = Kinds(
     capi_kinds.FIELD_MANAGER,
     mirrors=capi_kinds.MIRRORS,
 )
+
+
+def machines() -> machine_api.MachineProvider:
+    """Return what `mooring doctor` expects of capdvp in its cluster."""
+    kinds = (capi_kinds.CLUSTERS, capi_kinds.MACHINES, capi_kinds.TEMPLATES)
+    return machine_api.MachineProvider(
+        "capdvp",
+        (KINDS.clusters, KINDS.owners),
+        kinds,
+        dict.fromkeys(CONTRACTS, capi_kinds.VERSION),
+        rights.parse(rights.manifest("capdvp"), "capdvp"),
+    )
 
 
 def _no_bootstrap(bootstrap: Bootstrap) -> BootstrapData:

@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from lib.cloud import checkup, explained, load_balancers, protocol
+    from lib.doctor import machine_api
     from lib.lab.grounds import grounds as lab_grounds
     from lib.machines.kinds import Kinds
 
@@ -75,7 +76,8 @@ class Provider:
     of `render` of this name. client: the command of `lab` that runs the cloud's own
     client. grounds: the cloud of a lab. existing: the cloud that the value of
     `existing_flag` names. is_configured: reports whether the environment alone is a
-    configuration. kinds: of machines of Cluster API. None: the provider has no such
+    configuration. kinds: of machines of Cluster API. machines: what `doctor` expects of
+    their provider. None: the provider has no such
     thing. has_path: `lab up` also shows
     the address of a Service and a bound claim, which take seconds.
     """
@@ -96,6 +98,7 @@ class Provider:
     existing: Callable[[str], "lab_grounds.Existing"] | None = None
     is_configured: Callable[[Mapping[str, str]], bool] | None = None
     kinds: "Callable[[], Kinds] | None" = None
+    machines: "Callable[[], machine_api.MachineProvider] | None" = None
     has_path: bool = False
 
     @property
@@ -194,6 +197,12 @@ def _dvp_kinds() -> "Kinds":
     return on_dvp.KINDS
 
 
+def _dvp_machines() -> "machine_api.MachineProvider":
+    from mooring.commands import on_dvp
+
+    return on_dvp.machines()
+
+
 def _dvp_grounds() -> "lab_grounds.Grounds":
     from lib.lab.dvp import grounds
 
@@ -236,6 +245,7 @@ PROVIDERS = {
         grounds=_dvp_grounds,
         is_configured=_is_dvp_configured,
         kinds=_dvp_kinds,
+        machines=_dvp_machines,
         has_path=True,
     ),
 }

@@ -12,6 +12,7 @@ from lib.kube import resources
 from lib.kube.resources import Resource
 
 MANAGER = "dvp-ccm"
+_FOLLOW = ("list", "watch")
 _READ = ("get", "list", "watch")
 _ALL = (*_READ, "create", "patch", "delete")
 
@@ -35,6 +36,17 @@ COMPONENTS: Mapping[str, tuple[Need, ...]] = {
         Need(kinds.VIRTUAL_MACHINES.resource, ("list", "watch")),
         Need(kinds.VIRTUAL_DISKS.resource, _ALL),
         Need(kinds.DISK_ATTACHMENTS.resource, _ALL),
+    ),
+    "capdvp": (
+        Need(kinds.VIRTUAL_MACHINES.resource, _ALL),
+        Need(kinds.VIRTUAL_DISKS.resource, _ALL),
+        Need(resources.SECRETS, _ALL),
+        Need(kinds.DISK_ATTACHMENTS.resource, ("list", "watch", "delete")),
+        Need(kinds.VIRTUAL_IMAGES.resource, _FOLLOW),
+        Need(kinds.DISK_SNAPSHOTS.resource, _FOLLOW),
+        Need(kinds.MACHINE_CLASSES.resource, _FOLLOW),
+        Need(kinds.CLUSTER_IMAGES.resource, _FOLLOW),
+        Need(resources.STORAGE_CLASSES, _FOLLOW),
     ),
     "cloud-data-discoverer": (
         Need(kinds.VIRTUAL_DISKS.resource, ("list",)),

@@ -30,6 +30,7 @@ RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (kinds.GROUP, ("virtualdisks",), _ALL),
     (kinds.GROUP, ("virtualmachineblockdeviceattachments",), _ALL),
     (kinds.GROUP, ("virtualimages",), ("get", "list", "watch")),
+    (kinds.GROUP, ("virtualdisksnapshots",), ("get", "list", "watch")),
     (kinds.GROUP, ("virtualmachineipaddresses",), _ALL),
     (kinds.GROUP, ("virtualmachineoperations",), ("get", "list", "watch", "create")),
     ("", ("services", "secrets"), _ALL),

@@ -5,6 +5,7 @@ reports of it.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -198,3 +199,46 @@ def test_leftovers_of_machines_are_found_and_deleted(stage: Stage) -> None:
     gone = {name for _, expected, _ in ROWS.values() for name in expected}
     assert before - stage.existing() == gone
     assert stage.run(*ORPHANS).exit_code == 0
+
+
+GOOD = (
+    r"OK .* Cluster API serves v1beta2; 3 CRDs with \S+/v1beta1, \S+/v1beta2",
+    r"OK .* capdvp 0\.1\.0 runs as kube-system/capdvp",
+    r"OK .* system:serviceaccount:kube-system:capdvp has all \d+ permissions",
+    r"OK .* capdvp: all 31",
+)
+CRD = "deckhousemachines.infrastructure.cluster.x-k8s.io"
+CONTRACT = "cluster.x-k8s.io/v1beta2"
+
+
+def deployment() -> Json:
+    """Return the spec of a Deployment of the chart, as far as the doctor reads it."""
+    labels = {"app": "capdvp"}
+    container = {"name": "capdvp", "image": "registry.invalid/capdvp:0.1.0"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {"selector": {"matchLabels": labels}, "template": template}
+
+
+def test_the_doctor_checks_capdvp_in_child_and_parent(stage: Stage) -> None:
+    system = kube_objects.Objects(stage.child.api, "kube-system")
+    labels = {"labels": {"app": "capdvp"}}
+    system.make(resources.DEPLOYMENTS, "capdvp", labels, spec=deployment())
+    good = stage.run("doctor", "ccm").output
+    print(good)
+    for line in GOOD:
+        assert re.search(line, good), line
+    role = system.get(resources.CLUSTER_ROLES, "capdvp")
+    assert role is not None
+    system.patch(resources.CLUSTER_ROLES, "capdvp", rules=role["rules"][1:])
+    system.patch(resources.DEFINITIONS, CRD, metadata={"labels": {CONTRACT: None}})
+    try:
+        bad = stage.run("doctor", "ccm").output
+    finally:
+        system.patch(resources.CLUSTER_ROLES, "capdvp", rules=role["rules"])
+        system.patch(
+            resources.DEFINITIONS, CRD, metadata={"labels": {CONTRACT: "v1alpha1"}}
+        )
+    print(*[line for line in bad.splitlines() if "Cluster API" in line], sep="\n")
+    assert f'CRD {CRD}: label {CONTRACT} is ""' in bad
+    for verb in ("get", "list", "watch", "patch"):
+        assert f"kube-system:capdvp cannot {verb} deckhousemachines." in bad

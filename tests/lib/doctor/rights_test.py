@@ -83,3 +83,16 @@ def test_the_question_is_about_oneself_or_about_an_account() -> None:
 def test_only_a_clear_yes_allows() -> None:
     assert rights.is_allowed(b'{"status": {"allowed": true}}')
     assert not rights.is_allowed(b'{"status": {"denied": true}}')
+
+
+def test_only_the_rights_of_one_role() -> None:
+    """Roles that are aggregated to those of others are not the component's own."""
+    text = rights.manifest("capdvp")
+    own, every = set(rights.parse(text, "capdvp")), set(rights.parse(text))
+    assert {right.verb for right in every - own} == {
+        "create",
+        "update",
+        "patch",
+        "delete",
+    }
+    assert own < every

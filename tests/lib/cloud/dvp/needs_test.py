@@ -23,6 +23,7 @@ def test_the_manifest_has_what_openstack_has_not() -> None:
 
 def test_each_component_that_uses_the_parent_has_needs() -> None:
     assert set(needs.COMPONENTS) == {
+        "capdvp",
         "cloud-data-discoverer",
         "csi-controller",
         "dvp-ccm",
