@@ -79,7 +79,7 @@ class CustomDefinition(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MachineApi:
-    """What a cluster has. definitions: by name of the CRD; None: not cluster.
+    """What a cluster has. definitions: by name of the CRD; None: not found.
 
     installed: the provider's workloads. gaps: rights that the account of one lacks, by
     account; a failure where that could not be read.
@@ -134,7 +134,7 @@ def results(
     if isinstance(read, ReadFailure):
         return (CheckResult(CHECK, CheckState.SKIPPED, read.text),)
     cluster = read.value
-    if not any(cluster.definitions.values()) and not cluster.installed:
+    if not any(cluster.definitions.values()) and not found.installed:
         text = f"skipped: neither Cluster API nor {expected.component} is installed"
         return (CheckResult(CHECK, CheckState.SKIPPED, text),)
     lines = (
@@ -175,7 +175,7 @@ def _unserved(
         name = name_of(kind)
         definition = cluster.definitions.get(name)
         if definition is None:
-            yield _failed(f"CRD {name}: not cluster", remedy)
+            yield _failed(f"CRD {name}: not found", remedy)
         elif not definition.serves(kind.version):
             yield _failed(f"CRD {name} does not serve {kind.version}", remedy)
 
@@ -199,7 +199,7 @@ def _of_release(
     expected: MachineProvider, cluster: MachineApi
 ) -> Iterator[CheckResult]:
     name = expected.component
-    if not cluster.installed:
+    if not found.installed:
         text = f"{name}: no Deployment with the label {components.LABEL}={name}"
         remedy = f"install the chart {name}, or ignore this where it runs elsewhere"
         yield CheckResult(CHECK, CheckState.WARNING, text, remedy)
