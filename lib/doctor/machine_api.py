@@ -134,7 +134,7 @@ def results(
     if isinstance(read, ReadFailure):
         return (CheckResult(CHECK, CheckState.SKIPPED, read.text),)
     cluster = read.value
-    if not any(cluster.definitions.values()) and not found.installed:
+    if not any(cluster.definitions.values()) and not cluster.installed:
         text = f"skipped: neither Cluster API nor {expected.component} is installed"
         return (CheckResult(CHECK, CheckState.SKIPPED, text),)
     lines = (
@@ -199,7 +199,7 @@ def _of_release(
     expected: MachineProvider, cluster: MachineApi
 ) -> Iterator[CheckResult]:
     name = expected.component
-    if not found.installed:
+    if not cluster.installed:
         text = f"{name}: no Deployment with the label {components.LABEL}={name}"
         remedy = f"install the chart {name}, or ignore this where it runs elsewhere"
         yield CheckResult(CHECK, CheckState.WARNING, text, remedy)
