@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+import prometheus_client
+
 from lib.cloud import protocol
 from lib.cloud.dvp import config, parent
 from lib.cloud.dvp.catalog import cloud
 from lib.cloud.support.source import Observers, Opened
+from lib.discovery.provider import Signal
 
 
 def read(kubeconfig: str, env: Mapping[str, str]) -> config.ParentConfig:
@@ -38,3 +41,21 @@ def problems(document: object) -> Sequence[str]:
     if len(set(map(str, zones))) != len(zones):
         return ("zones: invalid value: must be a list without repetitions",)
     return ()
+
+
+def signals(
+    registry: prometheus_client.CollectorRegistry,
+) -> Mapping[Signal, prometheus_client.Gauge]:
+    """Create the metrics of the alerts of Deckhouse's module."""
+    return {
+        Signal.DEFAULT_CLASS_DRIFTED: prometheus_client.Gauge(
+            "d8_cloud_provider_dvp_default_storage_class_drifted",
+            "1 while the parent's default StorageClass is not that of the cluster.",
+            registry=registry,
+        ),
+        Signal.INSTALLER_CONFIGURATION: prometheus_client.Gauge(
+            "d8_cloud_provider_dvp_migration_pending",
+            "1 while the cluster is configured by a DVPClusterConfiguration.",
+            registry=registry,
+        ),
+    }

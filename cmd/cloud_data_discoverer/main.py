@@ -16,9 +16,12 @@ from lib.process import command_line, config, flags, kinds, serving, shutdown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from prometheus_client import CollectorRegistry, Gauge
+
     # Heavy, and not needed for --help.
     from lib.cloud.support.source import Observers, Opened
     from lib.daemon import counting
+    from lib.discovery.provider import Signal
 
 NAME = "cloud-data-discoverer"
 AGENT = f"{NAME}/{version.VERSION}"
@@ -31,8 +34,8 @@ PARENT_KUBECONFIG = flags.Flag(
 )
 HELP = """Publish flavors, images, zones and volume types of the cloud in the cluster.
 
-Updates the Secret d8-cloud-provider-discovery-data, the InstanceTypesCatalog and,
-optionally, a StorageClass for each volume type; reports disks without an object in the
+Updates the Secret with the discovery data, the InstanceTypesCatalog and, optionally, a
+StorageClass for each volume type; reports disks without an object in the
 cluster.
 """
 
@@ -73,6 +76,12 @@ def _dvp(values: flags.Values, env: Mapping[str, str]) -> Callable[[Observers], 
     return lambda observers: dvp.open_cloud(settings, AGENT, observers)
 
 
+def _dvp_signals(registry: CollectorRegistry) -> Mapping[Signal, Gauge]:
+    from cloud_data_discoverer import dvp
+
+    return dvp.signals(registry)
+
+
 def _dvp_problems(document: object) -> tuple[str, ...]:
     from cloud_data_discoverer import dvp
 
@@ -85,6 +94,7 @@ DVP = providers.Provider(
     access_deployment="d8-cloud-provider-dvp/cloud-data-discoverer",
     problems=_dvp_problems,
     lasting=("storageClasses",),
+    signals=_dvp_signals,
 )
 """Source: deckhouse, modules/030-cloud-provider-dvp."""
 PROVIDERS: Mapping[str, DiscoveredCloud] = {

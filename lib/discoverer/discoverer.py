@@ -136,7 +136,9 @@ class Discoverer:
         settings = dataclasses.replace(options.settings, parts=cloud.catalog.parts)
         self._steps = settings.steps
         self._refused_s = REFUSED_S
-        self._metrics = metrics.DiscoveryMetrics(registry, settings.steps)
+        self._metrics = metrics.DiscoveryMetrics(
+            registry, settings.steps, signals=settings.provider.signals(registry)
+        )
         self._passes = reconcile_metrics.ReconcileMetrics(registry)
         self._queue = queue.Queue(BACKOFF)
         observer = observe.CatalogObserver(

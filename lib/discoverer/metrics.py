@@ -9,11 +9,13 @@ step resets the second of them; here it is 1 while any step fails.
 import dataclasses
 import threading
 import time
+import types
 from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client
 
 from lib.discovery.model import DiscoveryStep
+from lib.discovery.provider import Signal
 
 Pair = tuple[str, str]
 
@@ -40,7 +42,8 @@ class _Health:
 class DiscoveryMetrics:
     """The series of one process. Safe for many threads.
 
-    clock: monotonic seconds. wall: seconds since the epoch.
+    clock: monotonic seconds. wall: seconds since the epoch. signals: metrics of the
+    cloud for states of the cluster.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class DiscoveryMetrics:
         steps: Iterable[DiscoveryStep],
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        signals: Mapping[Signal, prometheus_client.Gauge] = types.MappingProxyType({}),
     ) -> None:
+        self._signals = signals
         self._clock = clock
         self._wall = wall
         self._lock = threading.Lock()
@@ -125,6 +130,11 @@ class DiscoveryMetrics:
                 health.refused_since = self._clock()
             self._set_update()
         self._step.labels(step.value).set(1)
+
+    def signal(self, signal: Signal, is_on: bool) -> None:
+        """Show a state of the cluster, if the cloud has a metric for it."""
+        if signal in self._signals:
+            self._signals[signal].set(is_on)
 
     def _set_update(self) -> None:
         self._update.set(any(state.is_failed for state in self._steps.values()))

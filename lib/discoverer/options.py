@@ -2,18 +2,22 @@
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 
 from lib.daemon import access, common_flags
-from lib.discovery import model, storage_classes
+from lib.discovery import model, provider, storage_classes
 from lib.discovery.provider import Provider
 from lib.process import command_line, config, decoding, flags, kinds, serving
 from lib.process.flags import Flag
 
 T = TypeVar("T")
+
+SECRET_NAME_MAX = 253
+_SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 PERIOD = Flag(
     "discovery-period",
@@ -68,6 +72,14 @@ EXCLUDE = Flag(
     "Regular expression; classes whose whole name matches are not made. Repeatable.",
     group=flags.DISCOVERY,
 )
+DATA_SECRET = Flag(
+    "discovery-data-secret",
+    kinds.TEXT,
+    provider.DATA_SECRET,
+    "Secret in kube-system with the discovery data; another one for each cloud of a"
+    " hybrid cluster.",
+    group=flags.DISCOVERY,
+)
 DEFAULT_CLASS = Flag(
     "default-storage-class",
     kinds.TEXT,
@@ -115,6 +127,7 @@ def table(names: tuple[str, ...], deployment: str) -> tuple[Flag[object], ...]:
         MANAGE_CLASSES,
         EXCLUDE,
         DEFAULT_CLASS,
+        DATA_SECRET,
         common_flags.LOGGING_FORMAT,
         command_line.VERBOSITY,
     )
@@ -171,7 +184,7 @@ def read(
             orphan_min_age=datetime.timedelta(seconds=values[ORPHAN_MIN_AGE]),
             period_s=period_s,
             manages_classes=values[MANAGE_CLASSES],
-            provider=of,
+            provider=dataclasses.replace(of, data_secret=_secret(values, problems)),
             rules=_rules(values, problems),
         ),
         verbosity=settings.get(command_line.VERBOSITY, "LOGGER_LEVEL"),
@@ -276,6 +289,14 @@ def _module_config(
     except msgspec.DecodeError:
         problems.append(config.FieldProblem("MODULE_CONFIG", None, "a JSON object"))
         return {}
+
+
+def _secret(values: flags.Values, problems: list[config.FieldProblem]) -> str:
+    name = values[DATA_SECRET]
+    if not _SECRET_NAME.fullmatch(name) or len(name) > SECRET_NAME_MAX:
+        expected = "the name of a Secret"
+        problems.append(config.FieldProblem(f"--{DATA_SECRET.name}", name, expected))
+    return name
 
 
 def _rules(

@@ -48,7 +48,7 @@ class DiscoveryActor:
                 self._store(catalogs, model.CATALOG, listed, base)
             case model.StoreDocument(document=document, base=base):
                 secret: Json = {"data": {model.DATA_KEY: document}}
-                self._store(resources.SECRETS, model.DATA_SECRET, secret, base)
+                self._store(resources.SECRETS, self._provider.data_secret, secret, base)
             case model.RecordDefault(name=name, base=base):
                 self._record(name, base)
             case _:
@@ -63,7 +63,7 @@ class DiscoveryActor:
         else:
             annotations.pop(model.DEFAULT_CHOICE, None)
         fields: Json = {"metadata": metadata | {"annotations": annotations}}
-        self._store(resources.SECRETS, model.DATA_SECRET, fields, base)
+        self._store(resources.SECRETS, self._provider.data_secret, fields, base)
 
     def _on_class(self, action: Action) -> None:
         classes = resources.STORAGE_CLASSES

@@ -79,7 +79,7 @@ def decide(
     unmark, additions, removals = _changes(plan)
     if _needs_record(plan, (*additions, *removals)):
         if snapshot.secret is None:
-            problems.append(_postponed(default.name))
+            problems.append(_postponed(default.name, settings))
             removals = [a for a in removals if _class_of(a) != default.name]
         elif snapshot.recorded != default.name:
             additions.append(model.RecordDefault(default.name, snapshot.secret))
@@ -153,8 +153,8 @@ def _class_of(action: Action) -> str:
     return ""
 
 
-def _postponed(name: str) -> str:
-    where = f"{model.NAMESPACE}/{model.DATA_SECRET}"
+def _postponed(name: str, settings: model.DiscoverySettings) -> str:
+    where = f"{model.NAMESPACE}/{settings.provider.data_secret}"
     return (
         f'default StorageClass "{name}": not recreated: Secret {where}, which records'
         " its name in the meantime, does not exist yet"
@@ -208,6 +208,16 @@ def _owned(snapshot: ObservedClasses) -> Mapping[str, StoredClass]:
         for stored_class in snapshot.stored
         if stored_class.is_owned
     }
+
+
+def has_drifted(
+    snapshot: ObservedClasses, rules: storage_classes.StorageClassRules
+) -> bool:
+    """Report whether the cloud's default is another class than ours in the cluster."""
+    current, offered = _default(snapshot, rules), _of_cloud(snapshot, rules)
+    if current.is_explicit or current.is_other or not offered:
+        return False
+    return current.name != offered
 
 
 def _default(

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from lib.discovery.model import DiscoveryStep
+from lib.discovery.provider import Signal
 
 Pairs = frozenset[tuple[str, str]]
 """Name and message of conditions, or ID and name of disks."""
@@ -24,6 +25,10 @@ class CycleReport(Protocol):
 
         is_refused: by the API server; else by our own validation.
         """
+        ...
+
+    def signal(self, signal: Signal, is_on: bool) -> None:
+        """Note a state of the cluster."""
         ...
 
 

@@ -13,6 +13,7 @@ import msgspec
 from lib.cloud.catalog import InstanceType
 from lib.discovery import class_changes, model, quantity
 from lib.discovery.model import Action
+from lib.discovery.provider import Signal
 from lib.kube import objects
 from lib.orphans import volume_references
 from lib.process import decoding
@@ -88,6 +89,19 @@ def catalog_items(offered: tuple[InstanceType, ...]) -> tuple[model.CatalogItem,
     )
 
 
+def signals(
+    snapshot: model.Snapshot, settings: model.DiscoverySettings
+) -> tuple[tuple[Signal, bool], ...]:
+    """Return the states of the cluster that a snapshot shows."""
+    match snapshot:
+        case model.ObservedDocument(is_configured=is_configured):
+            return ((Signal.INSTALLER_CONFIGURATION, is_configured),)
+        case model.ObservedClasses():
+            drifted = class_changes.has_drifted(snapshot, settings.rules)
+            return ((Signal.DEFAULT_CLASS_DRIFTED, drifted),)
+    return ()
+
+
 def _instance_types(snapshot: model.ObservedInstanceTypes) -> Outcome[Action]:
     if not snapshot.offered:
         return Outcome(failure=_invalid(["instance types: the cloud offers none"]))
@@ -114,7 +128,9 @@ def _document(
     lasting = settings.provider.lasting
     emptied = [key for key in lasting if not desired.get(key) and stored.get(key)]
     if emptied:
-        return Outcome(failure=_invalid([_implausible(key) for key in emptied]))
+        return Outcome(
+            failure=_invalid([_implausible(key, settings) for key in emptied])
+        )
     return Outcome((model.StoreDocument(snapshot.document, snapshot.stored),))
 
 
@@ -129,11 +145,11 @@ def _published(secret: bytes | None) -> Mapping[str, object]:
         return {}
 
 
-def _implausible(key: str) -> str:
+def _implausible(key: str, settings: model.DiscoverySettings) -> str:
     return (
         f"{key}: implausible: the cloud does not list any item any more; the published"
         f" list is kept. If the list is empty on purpose, delete the Secret"
-        f" {model.NAMESPACE}/{model.DATA_SECRET}"
+        f" {model.NAMESPACE}/{settings.provider.data_secret}"
     )
 
 

@@ -42,6 +42,8 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
         )
         for step, snapshot in snapshots.items():
             self._report.read(step, not _is_of_cloud(snapshot))
+            for signal, is_on in decide.signals(snapshot, self._settings):
+                self._report.signal(signal, is_on)
         return {step.value: snapshot for step, snapshot in snapshots.items()}
 
     def decide(self, snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:

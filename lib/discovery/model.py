@@ -28,7 +28,7 @@ from lib.kube import persistent_volumes as kube_volumes
 NAMESPACE = "kube-system"
 INPUT_SECRET = "d8-provider-cluster-configuration"  # noqa: S105 - a name
 INPUT_KEY = "cloud-provider-discovery-data.json"
-DATA_SECRET = "d8-cloud-provider-discovery-data"  # noqa: S105 - a name
+INPUT_CONFIGURATION = "cloud-provider-cluster-configuration.yaml"
 DATA_KEY = "discovery-data.json"
 CATALOG = "for-cluster-autoscaler"
 CONDITIONS_MAP = "d8-cloud-provider-conditions"
@@ -138,7 +138,11 @@ class StoredSecret(msgspec.Struct, frozen=True):
 
 
 class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
-    """A StorageClass. type_parameter: added by `observe`, no field of Kubernetes."""
+    """A StorageClass.
+
+    type_parameter, our_provisioner: added by `observe`, no fields of Kubernetes. An
+    empty our_provisioner stands for any.
+    """
 
     metadata: objects.ObjectMeta
     provisioner: str = ""
@@ -147,11 +151,14 @@ class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     volume_binding_mode: str = "Immediate"
     allow_volume_expansion: bool = False
     type_parameter: str = "type"
+    our_provisioner: str = ""
 
     @property
     def is_owned(self) -> bool:
-        """Whether it has the ownership label."""
-        return self.metadata.labels.get(OWNERSHIP_LABEL[0]) == OWNERSHIP_LABEL[1]
+        """Whether it has the ownership label, and the provisioner of this cloud."""
+        return self.metadata.labels.get(OWNERSHIP_LABEL[0]) == OWNERSHIP_LABEL[
+            1
+        ] and self.our_provisioner in ("", self.provisioner)
 
     @property
     def is_default(self) -> bool:
@@ -219,11 +226,16 @@ class ObservedInstanceTypes:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObservedDocument:
-    """problems: of the document. stored: the Secret, None without one."""
+    """Snapshot for the discovery data.
+
+    problems: of the document. stored: the Secret, None without one. is_configured:
+    whether the installer's Secret has a configuration of the cluster.
+    """
 
     document: bytes
     problems: tuple[str, ...]
     stored: bytes | None = dataclasses.field(repr=False)
+    is_configured: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

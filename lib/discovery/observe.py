@@ -46,6 +46,7 @@ class CatalogObserver:
         self._shown = shown
         self._clock = clock
         self._missing_since: dict[str, float] = {}
+        self._is_configured = False
 
     def observe(
         self, steps: Collection[DiscoveryStep]
@@ -105,10 +106,14 @@ class CatalogObserver:
                 return self._classes(offers, self._stored_classes())
 
     def _stored_classes(self) -> tuple[model.StoredClass, ...]:
-        key = self._settings.provider.type_parameter
+        provider = self._settings.provider
         stored = self._all(resources.STORAGE_CLASSES, model.StoredClass)
         return tuple(
-            msgspec.structs.replace(stored_class, type_parameter=key)
+            msgspec.structs.replace(
+                stored_class,
+                type_parameter=provider.type_parameter,
+                our_provisioner=provider.provisioner,
+            )
             for stored_class in stored
         )
 
@@ -118,7 +123,7 @@ class CatalogObserver:
         stored: tuple[model.StoredClass, ...],
     ) -> model.ObservedClasses:
         missing = self._missing(offered, stored)
-        secret = self._stored(resources.SECRETS, model.DATA_SECRET)
+        secret = self._stored(resources.SECRETS, self._settings.provider.data_secret)
         recorded = ""
         if secret is not None:
             metadata = decoding.decode(secret, model.StoredSecret).metadata
@@ -132,9 +137,11 @@ class CatalogObserver:
             InvalidCatalog: it is no JSON object.
         """
         secret = self._stored(resources.SECRETS, model.INPUT_SECRET)
+        self._is_configured = False
         if secret is None:
             return self._settings.module_config
         data = decoding.decode(secret, model.StoredSecret).data
+        self._is_configured = bool(data.get(model.INPUT_CONFIGURATION))
         if model.INPUT_KEY not in data:
             return self._settings.module_config
         try:
@@ -160,8 +167,10 @@ class CatalogObserver:
     def _document(self, document: catalog.Document) -> model.ObservedDocument:
         decoded = decoding.decode(document.body, dict[str, object])
         problems = self._settings.provider.problems(decoded)
-        stored = self._stored(resources.SECRETS, model.DATA_SECRET)
-        return model.ObservedDocument(document.body, problems, stored)
+        stored = self._stored(resources.SECRETS, self._settings.provider.data_secret)
+        return model.ObservedDocument(
+            document.body, problems, stored, self._is_configured
+        )
 
     def _disks(self, volumes: tuple[catalog.CatalogVolume, ...]) -> model.ObservedDisks:
         """Read the PersistentVolumes after the volumes of the cloud."""

@@ -1,12 +1,40 @@
 """Settings of a cloud for the objects that are published for it."""
 
+from __future__ import annotations
+
 import dataclasses
-from collections.abc import Callable
+import enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from prometheus_client import CollectorRegistry, Gauge
+
+DATA_SECRET = "d8-cloud-provider-discovery-data"  # noqa: S105 - a name
+"""Source: deckhouse, go_lib/cloud-data/reconciler.go."""
+
+
+class Signal(enum.Enum):
+    """States of the cluster that a cloud can have a metric for.
+
+    DEFAULT_CLASS_DRIFTED: the default class is ours, and the cloud's default type has
+    another class; never if the user names the default. INSTALLER_CONFIGURATION: the
+    installer's Secret has a configuration of the cluster.
+    """
+
+    DEFAULT_CLASS_DRIFTED = enum.auto()
+    INSTALLER_CONFIGURATION = enum.auto()
 
 
 def _no_problems(document: object) -> tuple[str, ...]:
     del document
     return ()
+
+
+def _no_signals(registry: CollectorRegistry) -> Mapping[Signal, Gauge]:
+    del registry
+    return {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,6 +46,8 @@ class Provider:
     access_deployment: namespace/name, the default of --access-deployment. problems:
     of its discovery document, as JSON decodes it. lasting: keys of the document with
     lists that may be empty, but never become empty while the cluster exists.
+    data_secret: Secret in kube-system with the document. signals: creates the metrics
+    of the cloud for states of the cluster.
     """
 
     provisioner: str = ""
@@ -26,6 +56,8 @@ class Provider:
     access_deployment: str = ""
     problems: Callable[[object], tuple[str, ...]] = _no_problems
     lasting: tuple[str, ...] = ()
+    data_secret: str = DATA_SECRET
+    signals: Callable[[CollectorRegistry], Mapping[Signal, Gauge]] = _no_signals
 
     def class_parameters(self, storage_type: str) -> dict[str, str]:
         """Return the parameters of the StorageClass of a storage type."""

@@ -76,7 +76,7 @@ def _name(call: ast.Call) -> str:
             text = text.replace("{names.calls}", reference_metrics.CALLS)
             return text.replace("{prefix}", reference_metrics.RECONCILIATIONS)
         for text in sheets.texts([node]):
-            if re.fullmatch(r"[a-z_]+", text):
+            if re.fullmatch(r"[a-z][a-z0-9_]+", text):
                 return text
     return ""
 
@@ -103,6 +103,6 @@ def alerts_by_metric() -> Mapping[str, tuple[str, ...]]:
     for path in sorted(pathlib.Path().glob(ALERTS)):
         for group in yaml.safe_load(path.read_text())["groups"]:
             for rule in group["rules"]:
-                for name in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", rule["expr"]):
+                for name in re.findall(r"\b[a-z][a-z0-9]*(?:_[a-z]+)+\b", rule["expr"]):
                     used.setdefault(name, set()).add(rule["alert"])
     return {name: tuple(sorted(alerts)) for name, alerts in used.items()}

@@ -21,6 +21,8 @@ from lib.process import flags
 ROOT = pathlib.Path()
 CHART = charts.folder(ROOT, "csi-controller")
 SNAPSHOTS = charts.of("csi-controller")
+DVP = "dvp"
+OPENSTACK = tuple(name for name in SNAPSHOTS if name != DVP)
 USUAL = "own-secret"
 """Has the chart's own values, where the lab has them too."""
 CONTAINERS = ("provisioner", "attacher", "resizer", "livenessprobe", "controller")
@@ -71,12 +73,12 @@ def judge(values_: Mapping[str, Any]) -> list[str]:
     return charts.refused(ROOT, "csi-controller", values_)
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OPENSTACK)
 def test_every_container_of_the_reference_is_there(name: str) -> None:
     assert tuple(item["name"] for item in pod(name)["containers"]) == CONTAINERS
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OPENSTACK)
 def test_arguments_are_taken_by_the_program(name: str, tmp_path: pathlib.Path) -> None:
     """And each of them does something."""
     args = container(name, "controller")["args"]
@@ -93,7 +95,7 @@ def test_arguments_are_taken_by_the_program(name: str, tmp_path: pathlib.Path) -
     assert (read.http is None) == (arguments["httpEndpoint"] == "")
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OPENSTACK)
 def test_cloud_conf_is_where_the_program_looks(name: str) -> None:
     args = container(name, "controller")["args"]
     (path,) = (pathlib.Path(a.partition("=")[2]) for a in args if "cloud-config" in a)
@@ -121,7 +123,7 @@ def test_all_containers_share_the_socket(name: str) -> None:
             assert f"--csi-address={endpoint}" in item["args"]
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OPENSTACK)
 def test_the_probe_asks_livenessprobe(name: str) -> None:
     asked = container(name, "controller")["livenessProbe"]["httpGet"]
     port = values(name)["sidecars"]["livenessprobe"]["port"]
@@ -161,7 +163,7 @@ def _told() -> Iterator[tuple[str, str, str]]:
 
 def test_other_values_change_no_flags() -> None:
     """They change values of flags. Only without topology one flag has no use."""
-    other = next(name for name in SNAPSHOTS if name != USUAL)
+    other = next(name for name in OPENSTACK if name != USUAL)
     for which in CONTAINERS[:-1]:
         mine, not_owned = (container(n, which)["args"] for n in (USUAL, other))
         without = {"strict-topology"} if which == "provisioner" else set()
@@ -177,6 +179,7 @@ def test_topology_is_the_fourth_argument() -> None:
     assert observed == {
         "own-secret": "--feature-gates=Topology=true",
         "shared-secret": "--feature-gates=Topology=false",
+        DVP: "--feature-gates=Topology=false",
     }
 
 
@@ -191,7 +194,7 @@ def test_the_versions_are_those_of_the_lab() -> None:
         assert sidecars[which]["version"] == observed
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OPENSTACK)
 def test_images_are_those_of_the_values(name: str) -> None:
     arguments = values(name)
     for which in CONTAINERS[:-1]:
@@ -202,7 +205,7 @@ def test_images_are_those_of_the_values(name: str) -> None:
     assert container(name, "controller")["image"] == arguments["image"]
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OPENSTACK)
 def test_the_rights_and_the_driver_are_those_of_the_tests(name: str) -> None:
     """The lab runs all of them with files/; the chart moves only the namespace.
 
@@ -231,6 +234,47 @@ def test_the_rights_and_the_driver_are_those_of_the_tests(name: str) -> None:
     }
     (account,) = rendered(name, "ServiceAccount")
     assert pod(name)["serviceAccountName"] == account["metadata"]["name"]
+
+
+def granted(name: str) -> set[tuple[str, ...]]:
+    """Return role, namespace, resource, name and verb of all permissions."""
+    return {
+        (role["metadata"]["name"].partition(":")[2], resource, of, verb)
+        for role in (*rendered(name, "Role"), *rendered(name, "ClusterRole"))
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for of in rule.get("resourceNames", [""])
+        for verb in rule["verbs"]
+    }
+
+
+def test_permissions_for_dvp_are_those_without_zones() -> None:
+    """Leases have the name of the driver; prints what is not granted."""
+    driver = rendered(DVP, "CSIDriver")[0]["metadata"]["name"]
+    openstack = rendered(USUAL, "CSIDriver")[0]["metadata"]["name"]
+    renamed = {
+        tuple(
+            word.replace(openstack.replace(".", "-"), driver.replace(".", "-"))
+            for word in row
+        )
+        for row in granted(USUAL)
+        if row[0] != "driver"  # of pvcAnnotations
+    }
+    missing = sorted(renamed - granted(DVP))
+    print(*missing, sep="\n")
+    assert granted(DVP) < renamed
+    assert missing == [
+        ("external-provisioner", resource, "", verb)
+        for resource in ("csinodes", "nodes")
+        for verb in ("list", "watch")
+    ]
+    subjects = {
+        subject["name"]
+        for kind in ("RoleBinding", "ClusterRoleBinding")
+        for binding in rendered(DVP, kind)
+        for subject in binding["subjects"]
+    }
+    assert subjects == {pod(DVP)["serviceAccountName"]} == {"csi-controller-dvp"}
 
 
 WIDE = [

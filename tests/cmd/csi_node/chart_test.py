@@ -19,7 +19,11 @@ from lib.process import flags
 ROOT = pathlib.Path()
 CHART = charts.folder(ROOT, "csi-node")
 SNAPSHOTS = charts.of("csi-node")
-DRIVER = "cinder.csi.openstack.org"
+DRIVERS = {
+    "openstack": "cinder.csi.openstack.org",
+    "dvp": "csi.dvp.deckhouse.io",
+}
+"""By the value cloud."""
 
 
 def values(name: str) -> dict[str, Any]:
@@ -56,8 +60,8 @@ def test_every_flag_is_accepted_and_has_an_effect(name: str) -> None:
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_the_kubelet_finds_the_socket(name: str) -> None:
     """Where the reference has it, so that each can replace the other."""
-    folder = values(name)["kubeletDirectory"]
-    socket = f"{folder}/csi-plugins/{DRIVER}"
+    folder, driver = values(name)["kubeletDirectory"], DRIVERS[values(name)["cloud"]]
+    socket = f"{folder}/csi-plugins/{driver}"
     volumes = {item["name"]: item.get("hostPath", {}) for item in pod(name)["volumes"]}
     assert volumes[mounts(name, "node")["/csi"]["name"]]["path"] == socket
     is_sidecar = name == "sidecars"
@@ -66,7 +70,7 @@ def test_the_kubelet_finds_the_socket(name: str) -> None:
     assert flag in container(name, registrar)["args"]
     registration = mounts(name, registrar)["/registration"]["name"]
     assert volumes[registration]["path"] == f"{folder}/plugins_registry"
-    own = f"--registration-socket=/registration/{DRIVER}-reg.sock"
+    own = f"--registration-socket=/registration/{driver}-reg.sock"
     assert (own in container(name, "node")["args"]) is not is_sidecar
 
 

@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from capdvp import main as capdvp
+from cloud_data_discoverer import main as discoverer
+from csi_controller import main as csi_controller
+from csi_node import main as csi_node
 from dvp_ccm import main as dvp_ccm
 from lib.ccm import flag_table, options
 from lib.cloud.dvp import config as parent_config
@@ -16,37 +20,55 @@ from lib.process import flags
 
 ROOT = pathlib.Path()
 PROGRAMS: Mapping[str, tuple[flags.Flag[object], ...]] = {
+    "capdvp": capdvp.FLAGS,
+    "cloud-data-discoverer": discoverer.FLAGS,
+    "controller": csi_controller.FLAGS,
     "dvp-ccm": dvp_ccm.FLAGS,
+    "node": csi_node.FLAGS,
 }
 """Flags by the name of the container."""
-Container = tuple[charts.Snapshot, dict[str, Any]]
+OF_DVP = ("capdvp", "dvp-ccm")
+"""Containers that exist for DVP alone."""
+Container = tuple[charts.Snapshot, dict[str, Any], dict[str, Any]]
 
 
 def containers() -> Iterator[Container]:
-    """Yield the containers of these programs in all snapshots for DVP."""
+    """Yield snapshot, pod and container of these programs, in all that is for DVP."""
     for snapshot in charts.SNAPSHOTS:
         for workload in snapshot.workloads(ROOT).values():
-            for container in workload["template"]["spec"]["containers"]:
-                if container["name"] in PROGRAMS:
-                    yield snapshot, container
+            pod = workload["template"]["spec"]
+            for container in pod["containers"]:
+                is_dvp = container["name"] in OF_DVP
+                if is_dvp or "--cloud=dvp" in container["args"]:
+                    yield snapshot, pod, container
+
+
+FOUND = list(containers())
 
 
 def params(*names: str) -> list[object]:
     """Return the containers of some names as parameters of a test."""
     return [
-        pytest.param(snapshot, container, id=f"{snapshot.chart}-{snapshot.name}")
-        for snapshot, container in containers()
+        pytest.param(
+            snapshot,
+            pod,
+            container,
+            id=f"{snapshot.chart}-{snapshot.name}-{container['name']}",
+        )
+        for snapshot, pod, container in FOUND
         if container["name"] in names
     ]
 
 
 EVERY = params(*PROGRAMS)
+CALLERS = params(*(name for name in PROGRAMS if name != "node"))
+NODES = params("node")
 MANAGERS = params("dvp-ccm")
 
 
-@pytest.mark.parametrize(("snapshot", "container"), EVERY)
+@pytest.mark.parametrize(("snapshot", "pod", "container"), EVERY)
 def test_every_flag_is_accepted_and_has_an_effect(
-    snapshot: charts.Snapshot, container: Mapping[str, Any]
+    snapshot: charts.Snapshot, pod: Mapping[str, Any], container: Mapping[str, Any]
 ) -> None:
     """Prints the flags."""
     parsed = flags.parse(PROGRAMS[container["name"]], container["args"])
@@ -54,9 +76,9 @@ def test_every_flag_is_accepted_and_has_an_effect(
     assert parsed.without_effect() == ()
 
 
-@pytest.mark.parametrize(("snapshot", "container"), EVERY)
+@pytest.mark.parametrize(("snapshot", "pod", "container"), CALLERS)
 def test_the_parent_is_a_file_of_a_secret(
-    snapshot: charts.Snapshot, container: Mapping[str, Any]
+    snapshot: charts.Snapshot, pod: Mapping[str, Any], container: Mapping[str, Any]
 ) -> None:
     """And project and cluster are those of the values, or of the same Secret."""
     parsed = flags.parse(PROGRAMS[container["name"]], container["args"])
@@ -64,11 +86,6 @@ def test_the_parent_is_a_file_of_a_secret(
     mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
     mount = mounts[str(path.parent)]
     assert mount["readOnly"]
-    (pod,) = (
-        workload["template"]["spec"]
-        for workload in snapshot.workloads(ROOT).values()
-        if container in workload["template"]["spec"]["containers"]
-    )
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     name = volumes[mount["name"]]["secret"]["secretName"]
     variables = {variable["name"]: variable for variable in container["env"]}
@@ -78,9 +95,36 @@ def test_the_parent_is_a_file_of_a_secret(
         assert variables[variable].get("value") or source["name"] == name
 
 
-@pytest.mark.parametrize(("snapshot", "container"), MANAGERS)
+@pytest.mark.parametrize(("snapshot", "pod", "container"), NODES)
+def test_nodes_have_no_credentials(
+    snapshot: charts.Snapshot, pod: Mapping[str, Any], container: Mapping[str, Any]
+) -> None:
+    """No variable but the name of the Node, no Secret, no token; prints all of them."""
+    sources = {
+        volume["name"]: [key for key in volume if key != "name"]
+        for volume in pod["volumes"]
+    }
+    print(snapshot.chart, snapshot.name, container["env"], sources)
+    assert container["env"] == [
+        {
+            "name": "NODE_NAME",
+            "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
+        }
+    ]
+    assert {kind for kinds in sources.values() for kind in kinds} == {
+        "emptyDir",
+        "hostPath",
+    }
+    assert pod["automountServiceAccountToken"] is False
+    for item in pod["containers"]:
+        assert "envFrom" not in item
+        for name in (parent_config.NAMESPACE, "CREDENTIALS", "--parent", "--cloud-c"):
+            assert name.lower() not in json.dumps(item).lower()
+
+
+@pytest.mark.parametrize(("snapshot", "pod", "container"), MANAGERS)
 def test_values_of_the_manager(
-    snapshot: charts.Snapshot, container: Mapping[str, Any]
+    snapshot: charts.Snapshot, pod: Mapping[str, Any], container: Mapping[str, Any]
 ) -> None:
     """The ConfigMap that disables load balancers is in the namespace of the release."""
     parsed = flags.parse(dvp_ccm.FLAGS, container["args"])

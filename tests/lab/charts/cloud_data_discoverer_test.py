@@ -29,6 +29,16 @@ BAD = [
     ("openstack.authURL=keystone", "'/openstack/authURL'"),
 ]
 """What is set, what helm must name."""
+BAD_DVP = [
+    ("parent.secretName=", "'/parent/secretName': ''"),
+    ("parent.namespace=", "'/parent/namespace': minLength: got 0, want 1"),
+    ("clusterUUID=", "'/clusterUUID': minLength: got 0, want 1"),
+    ("openstack.password=x", "'/openstack/password': maxLength"),
+    ("cloudConfig.secretName=x", "'/cloudConfig/secretName': maxLength"),
+    ("storageClasses.exclude={[}", "'/storageClasses/exclude/0': '[' is not valid"),
+    ("discoverySecret=A", "'/discoverySecret': 'A' does not match pattern"),
+]
+"""The same for DVP."""
 
 
 @pytest.mark.parametrize("name", charts.of(CHART))
@@ -38,6 +48,10 @@ def test_a_snapshot_is_what_helm_renders(renderer: places.Places, name: str) -> 
 
 def test_bad_values_are_refused_by_name(renderer: places.Places) -> None:
     rendering.check_refusals(renderer, CHART, BAD)
+
+
+def test_bad_values_for_dvp_are_refused_by_name(renderer: places.Places) -> None:
+    rendering.check_refusals(renderer, CHART, BAD_DVP, "dvp")
 
 
 def test_installed_changed_and_removed(ground: installing.Ground) -> None:

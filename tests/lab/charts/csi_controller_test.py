@@ -46,6 +46,22 @@ BAD = [
     ("sidecars.snapshotter.image=x", "'snapshotter' not allowed"),
 ]
 """What is set, what helm must name."""
+BAD_DVP = [
+    ("cloud=zvirt", "'/cloud': value must be one of"),
+    ("parent.secretName=", "'/parent/secretName': ''"),
+    ("parent.namespace=a b", "'/parent/namespace': 'a b' does not match pattern"),
+    ("clusterUUID=", "'/clusterUUID': minLength: got 0, want 1"),
+    ("clusterUUID=a/b", "'/clusterUUID': 'a/b' does not match pattern"),
+    ("cloudConfig.secretName=x", "'/cloudConfig/secretName': maxLength"),
+    ("pvcAnnotations=true", "'/pvcAnnotations': value must be false"),
+    ("storageClasses[2].name=a", "'/storageClasses/2': missing property 'dvpStorageC"),
+    (
+        "storageClasses[0].volumeBindingMode=Immediate",
+        "'/storageClasses/0/volumeBindingMode': value must be 'WaitForFirstConsumer'",
+    ),
+    ("storageClasses[0].type=SSD", "'/storageClasses/0/type': maxLength"),
+]
+"""The same for DVP."""
 
 
 @pytest.mark.parametrize("name", charts.of(CHART))
@@ -55,6 +71,10 @@ def test_a_snapshot_is_what_helm_renders(renderer: places.Places, name: str) -> 
 
 def test_bad_values_are_refused_by_name(renderer: places.Places) -> None:
     rendering.check_refusals(renderer, CHART, BAD)
+
+
+def test_bad_values_for_dvp_are_refused_by_name(renderer: places.Places) -> None:
+    rendering.check_refusals(renderer, CHART, BAD_DVP, "dvp")
 
 
 def test_installed_changed_and_removed(ground: installing.Ground) -> None:

@@ -16,6 +16,12 @@ BAD = [
     ("snapshotter.image=x", "'snapshotter' not allowed"),
 ]
 """What is set, what helm must name."""
+BAD_DVP = [
+    ("cloudConfig.secretName=x", "'/cloudConfig/secretName': maxLength"),
+    ("metadataAddress=http://x", "'/metadataAddress': maxLength"),
+    ("parent.secretName=x", "'parent' not allowed"),
+]
+"""The same for DVP, where no value can bring credentials to the Nodes."""
 
 
 @pytest.mark.parametrize("name", charts.of(CHART))
@@ -25,3 +31,7 @@ def test_a_snapshot_is_what_helm_renders(renderer: places.Places, name: str) -> 
 
 def test_bad_values_are_rejected_by_name(renderer: places.Places) -> None:
     rendering.check_refusals(renderer, CHART, BAD)
+
+
+def test_bad_values_for_dvp_are_rejected_by_name(renderer: places.Places) -> None:
+    rendering.check_refusals(renderer, CHART, BAD_DVP, "dvp")

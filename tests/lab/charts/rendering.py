@@ -41,14 +41,18 @@ def released(renderer: places.Places, snapshot: charts.Snapshot) -> str:
 
 
 def check_refusals(
-    renderer: places.Places, chart: str, rows: Sequence[tuple[str, str]]
+    renderer: places.Places,
+    chart: str,
+    rows: Sequence[tuple[str, str]],
+    name: str = "",
 ) -> None:
     """Nothing is rendered; helm names the field, and what would be right.
 
-    rows: what is set, and what helm must name.
+    rows: what is set, and what helm must name. name: of the values; empty: the first.
     """
     wrong = []
-    usual = next(iter(charts.of(chart).values()))
+    snapshots = charts.of(chart)
+    usual = snapshots[name or next(iter(snapshots))]
     for setting, named in rows:
         words = ("template", charts.folder(ROOT, chart), "--set", setting)
         try:

@@ -55,6 +55,14 @@ def test_twins_count_where_the_flag_is_not_given(tmp_path: pathlib.Path) -> None
     assert read(["--discovery-period=1m"], env).period_s == 60
 
 
+def test_the_secret_is_that_of_the_reference_unless_it_is_named() -> None:
+    assert read([]).settings.provider.data_secret == "d8-cloud-provider-discovery-data"
+    named = read(["--discovery-data-secret=discovery-data"])
+    assert named.settings.provider.data_secret == "discovery-data"
+    with pytest.raises(config.ConfigError, match="--discovery-data-secret: invalid"):
+        read(["--discovery-data-secret=A/b"])
+
+
 def test_the_minimum_age_of_orphaned_disks() -> None:
     observed = read(["--orphaned-disk-min-age=90s"])
     assert observed.settings.orphan_min_age == datetime.timedelta(seconds=90)

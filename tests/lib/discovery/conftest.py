@@ -14,6 +14,7 @@ from lib.cloud.fake import catalog as fake_catalog
 from lib.discoverer import metrics
 from lib.discovery import act, flow, model, observe, storage_classes
 from lib.discovery.openstack import provider
+from lib.discovery.provider import DATA_SECRET
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.reconcile import queue
@@ -98,7 +99,7 @@ class Ground:
         """Return the published document."""
         for item in self.api.all(resources.SECRETS):
             observed: dict[str, Any] = item
-            if observed["metadata"]["name"] == model.DATA_SECRET:
+            if observed["metadata"]["name"] == DATA_SECRET:
                 text = base64.b64decode(observed["data"][model.DATA_KEY])
                 published: dict[str, Any] = json.loads(text)
                 return published
@@ -120,7 +121,11 @@ class Process:
         self.ground = ground
         self.registry = prometheus_client.CollectorRegistry()
         self.discovery_metrics = metrics.DiscoveryMetrics(
-            self.registry, ground.settings.steps, ground.clock, lambda: 1.0
+            self.registry,
+            ground.settings.steps,
+            ground.clock,
+            lambda: 1.0,
+            ground.settings.provider.signals(self.registry),
         )
         self.queue = queue.Queue(
             queue.Backoff(base_s=3, max_s=300), clock=ground.clock, chance=lambda: 0.0

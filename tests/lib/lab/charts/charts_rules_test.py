@@ -49,6 +49,7 @@ ANYWHERE = re.compile(
     r"d8-cloud-provider-openstack"  # the namespace of the snapshot
     r"|d8-(cloud-provider-discovery-data|provider-cluster-configuration)"
     r"|^deckhouse\.io$"  # the group of the catalog
+    r"|csi[.-]dvp[.-]deckhouse[.-]io"  # the driver of DVP, and its Leases
     r"|^deckhouse(clusters|machines|machinetemplates)(/status)?$"  # for Cluster API
 )
 """Names that consumers of the discoverer's objects know."""
@@ -212,7 +213,8 @@ def test_texts_of_the_user_are_quoted(snapshot: charts.Snapshot) -> None:
 def test_notes_lead_to_the_next_steps(chart: str) -> None:
     notes = (charts.folder(ROOT, chart) / "templates" / "NOTES.txt").read_text()
     kind = "daemonset" if chart == "csi-node" else "deployment"
-    assert f"rollout status {kind}/{chart}" in notes
+    name = '{{ include "library.name" . }}' if "library.name" in notes else chart
+    assert f"rollout status {kind}/{name}" in notes
 
 
 @pytest.mark.parametrize("chart", EVERY_CHART)

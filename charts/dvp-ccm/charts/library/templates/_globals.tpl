@@ -69,6 +69,9 @@ capdvp has one of its own with deckhouse.enabled, or if the umbrella creates it.
 {{- if and (hasKey .Values "zones") (not .Values.zones) $global.zones }}
 {{- $_ := set .Values "zones" $global.zones }}
 {{- end }}
+{{- if and (hasKey .Values "moduleConfig") (not (dig "zones" "" .Values.moduleConfig)) $global.zones }}
+{{- $_ := set .Values.moduleConfig "zones" $global.zones }}
+{{- end }}
 {{- end -}}
 
 {{/* A container of the Kubernetes project: image and version, from the registry of global. */}}

@@ -20,6 +20,11 @@ adds each cloud but OpenStack, so that a cluster can have Nodes of two clouds.
 {{- ternary .Chart.Name (printf "%s-%s" .Chart.Name $cloud) (eq $cloud "openstack") }}
 {{- end -}}
 
+{{/* Name of the CSI driver of the value `cloud`. */}}
+{{- define "library.csiDriver" -}}
+{{- get (dict "openstack" "cinder.csi.openstack.org" "dvp" "csi.dvp.deckhouse.io") .Values.cloud }}
+{{- end -}}
+
 {{- define "library.labels" -}}
 app: {{ include "library.name" . }}
 app.kubernetes.io/name: {{ include "library.name" . }}

@@ -80,9 +80,19 @@ spec:
 {{ include "library.alerts" . | trim | indent 2 }}
 {{- end -}}
 
-{{/* Labels of alerts: those of Deckhouse with deckhouse.enabled, otherwise severity. */}}
+{{/*
+Labels of alerts: those of Deckhouse with deckhouse.enabled, otherwise severity. With another
+cloud than OpenStack, its names, and only series of its own job.
+*/}}
 {{- define "library.alerts" -}}
 {{- $text := .Files.Get "files/alerts.yaml" | trim }}
+{{- $name := include "library.name" . }}
+{{- if ne $name .Chart.Name }}
+{{- $text = regexReplaceAll `\b((?:cloud|mooring)(?:_[a-z]+)+)\)` $text (printf `${1}{job="%s"})` $name) }}
+{{- $text = replace "cloud-provider-openstack" (include "library.module" .) $text }}
+{{- $text = replace (printf "d8_component: %s" .Chart.Name) (printf "d8_component: %s" $name) $text }}
+{{- $text = replace "D8Openstack" (printf "D8%s" (title .Values.cloud)) $text }}
+{{- end }}
 {{- if not .Values.deckhouse.enabled }}
 {{- $text = regexReplaceAll `severity_level: "[1-4]"` $text "severity: critical" }}
 {{- $text = regexReplaceAll `severity_level: "[5-9]"` $text "severity: warning" }}
@@ -90,6 +100,19 @@ spec:
 {{- $text = replace (printf "name: d8.%s." (include "library.module" .)) "name: " $text }}
 {{- end }}
 {{ $text }}
+{{- end -}}
+
+{{/* With another cloud than OpenStack, its job, and the metrics that all clouds have. */}}
+{{- define "library.dashboardText" -}}
+{{- $text := .Files.Get "files/dashboard.json" }}
+{{- $name := include "library.name" . }}
+{{- if ne $name .Chart.Name }}
+{{- $text = $text | replace .Chart.Name $name }}
+{{- $text = regexReplaceAll `openstack_api_request_errors_total\{(.*?)\}` $text `mooring_cloud_requests_total{${1}, outcome!=\"ok\"}` }}
+{{- $text = $text | replace "openstack_api_requests_total" "mooring_cloud_requests_total" }}
+{{- $text = $text | replace "by (request)" "by (operation)" | replace "{{request}}" "{{operation}}" }}
+{{- end }}
+{{- $text }}
 {{- end -}}
 
 {{/* The chart's files/dashboard.json, for Grafana. */}}
@@ -104,5 +127,5 @@ metadata:
     grafana_dashboard: "1"
 data:
   {{ include "library.name" . }}.json: |
-    {{- .Files.Get "files/dashboard.json" | nindent 4 }}
+    {{- include "library.dashboardText" . | nindent 4 }}
 {{- end -}}
