@@ -209,7 +209,7 @@ class TemplateControllers:
     def watch(self, loop: loops.Loops) -> None:
         """See `daemon.DaemonPart`; the kinds are watched for all."""
         del loop
-        templates_flow.watch(self._stores, self._flow, self._queue.add)
+        templates_flow.watch(self._stores, self._queue.add)
 
     def start(self, loop: loops.Loops) -> None:
         """See `daemon.DaemonPart`."""

@@ -1,11 +1,10 @@
 """The templates flow, and the events that enqueue a template."""
 
 import dataclasses
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from lib.kube import client, fresh
+from lib.kube import client
 from lib.kube import errors as kube_errors
 from lib.machines import status, translate, writer
 from lib.machines.kinds import OwnerCluster
@@ -36,27 +35,26 @@ class TemplatesFlow(runner.Flow[Snapshot, WriteShape]):
         api: client.Api,
         kinds: TemplateKinds,
         settings: MachineSettings,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """clock: monotonic seconds."""
         self._stores = stores
         self._shape = kinds.shape
         self._settings = settings
-        self._fresh = fresh.Fresh(
-            stores.templates, api, kinds.template, TemplateObject, clock
-        )
         self._writer = writer.ObjectWriter(
             api, stores.templates, kinds.template, kinds.field_manager, TemplateObject
         )
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Return one snapshot per template that exists."""
-        readings = {claim.key: self._fresh.read(claim.key) for claim in claims}
-        return {
-            key: Snapshot(reading.value, reading.held, self._is_active(reading.value))
-            for key, reading in readings.items()
-            if reading.value is not None
-        }
+        templates = self._stores.templates
+        snapshots: dict[str, Snapshot] = {}
+        for claim in claims:
+            is_current = templates.is_current(claim.key)
+            # Read after that: what is newer still is current all the more.
+            template = templates.get(claim.key)
+            if template is not None:
+                is_active = self._is_active(template)
+                snapshots[claim.key] = Snapshot(template, not is_current, is_active)
+        return snapshots
 
     def _is_active(self, template: TemplateObject) -> bool:
         about, owner = template.metadata, template.owner
@@ -122,21 +120,15 @@ class TemplatesFlow(runner.Flow[Snapshot, WriteShape]):
             return failures.Failure(text, error.retry_after_s, is_routine=is_routine)
         return None
 
-    def forget(self, key: str) -> None:
-        """Drop what is kept for a template that was deleted."""
-        self._fresh.forget(key)
 
-
-def watch(stores: TemplateStores, flow: TemplatesFlow, add: Enqueue) -> None:
+def watch(stores: TemplateStores, add: Enqueue) -> None:
     """Add templates to the queue when they, or the pause of their Cluster, change."""
 
     def template(
         key: str, old: TemplateObject | None, new: TemplateObject | None
     ) -> None:
         del old
-        if new is None:
-            flow.forget(key)
-        else:
+        if new is not None:
             add(key, Topic.SYNC)
 
     def cluster(key: str, old: OwnerCluster | None, new: OwnerCluster | None) -> None:

@@ -187,7 +187,6 @@ def _check_rights(child: DvpChild) -> None:
         ("coordination.k8s.io", "leases", "watch"),
         (INFRASTRUCTURE, DVP_CLUSTERS.plural, "get"),
         (INFRASTRUCTURE, DVP_MACHINES.plural, "get"),
-        (INFRASTRUCTURE, TEMPLATES.plural, "get"),
         ("", "events", "create"),
         ("", "events", "patch"),
         ("authentication.k8s.io", "tokenreviews", "create"),

@@ -46,12 +46,10 @@ class Stage:
             store.Store(self.api, CLUSTERS, kinds.OwnerCluster),
         )
         of = MachineSettings("cluster-1", **settings)
-        self.flow = flow.TemplatesFlow(
-            self.stores, self.api, KINDS, of, lambda: self.now_s
-        )
+        self.flow = flow.TemplatesFlow(self.stores, self.api, KINDS, of)
         backoff = queue.Backoff(base_s=2, max_s=300)
         self.queue = queue.Queue(backoff, clock=lambda: self.now_s)
-        flow.watch(self.stores, self.flow, self.queue.add)
+        flow.watch(self.stores, self.queue.add)
 
     def cluster(self, **spec: Any) -> Json:
         about = {"name": "one", "namespace": SPACE}
@@ -184,3 +182,19 @@ def test_a_rejected_write_is_retried_and_others_are_served() -> None:
     assert stage.status("a") == stage.status("b") == SHOWN
     assert len(stage.writes()) == 3
     assert None not in stage.failures
+
+
+def test_a_template_is_held_until_the_watch_shows_our_own_write() -> None:
+    stage = Stage()
+    stage.template()
+    stage.stores.templates.relist()
+    stage.stores.clusters.relist()
+    (claim,) = stage.queue.take_due(1)
+    snapshot = stage.flow.observe([claim])[claim.key]
+    (action,) = runner.decide(stage.flow, snapshot, NOW).actions
+    stage.flow.act(snapshot, action)
+    again = stage.flow.observe([claim])[claim.key]
+    assert runner.decide(stage.flow, again, NOW).actions == ()
+    assert stage.flow.held_s(again) > 0
+    stage.stores.templates.relist()
+    assert stage.flow.held_s(stage.flow.observe([claim])[claim.key]) == 0
