@@ -136,16 +136,27 @@ class DvpChild:
             return False
         return any(row["name"] == kind.plural for row in listed["resources"])
 
-    def start(self, name: str = NAME, port: int = PORT) -> None:
-        """Start a replica of capdvp; return once it is ready. port: see PORT."""
+    @property
+    def metrics_port(self) -> int:
+        """Port of the metrics of the first replica, if they are served."""
+        return self.where.port_base + PORT + 1
+
+    def start(
+        self, name: str = NAME, port: int = PORT, *, metrics: bool = False
+    ) -> None:
+        """Start a replica of capdvp; return once it is ready.
+
+        port: see PORT. metrics: serve them at metrics_port.
+        """
         port += self.where.port_base
+        of_metrics = f"{ports.LOOPBACK}:{self.metrics_port}" if metrics else "0"
         words = (
             *pexes.command(pexes.beside(NAME)),
             f"--kubeconfig={self.kubeconfig}",
             f"--parent-kubeconfig={self.project.kubeconfig}",
             f"--leader-election-namespace={ACCOUNT[0]}",
             f"--health-probe-bind-address={ports.LOOPBACK}:{port}",
-            "--metrics-bind-address=0",
+            f"--metrics-bind-address={of_metrics}",
             "--zones=zone-a",
             "--v=4",
         )

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from lib.kube import client, resources
 from lib.lab import places
@@ -15,9 +14,9 @@ from tests.harness import waiting
 from tests.harness.dvp import dvp_parent, parent_fixtures
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit
+from tests.harness.machines.capdvp_replicas import child_rights
 from tests.harness.machines.dvp_child import (
     ACCOUNT,
-    CHART,
     DVP_CLUSTERS,
     DVP_MACHINES,
     INFRASTRUCTURE,
@@ -170,16 +169,7 @@ def _check_rights(child: DvpChild) -> None:
         (row.group, "/".join(filter(None, (row.resource, row.subresource))), row.verb)
         for row in rows
     }
-    roles = yaml.safe_load_all((CHART / "files/rbac.yaml").read_text())
-    granted = {
-        (group, resource, verb)
-        for role in roles
-        if role["kind"] in ("ClusterRole", "Role") and role["metadata"]["name"] == NAME
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
+    granted = child_rights()
     for right in sorted(granted):
         print(f"{'used' if right in used else 'not used':8} {' '.join(right)}")
     rare = {
