@@ -9,6 +9,7 @@ from lib.cloud.dvp import kinds, ownership
 from lib.cloud.dvp.kinds import ParentService
 from lib.cloud.dvp.load_balancers import (
     desired_service,
+    differences_of_service,
     lb_names,
     observed_service,
     parent_changes,
@@ -38,6 +39,8 @@ from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 
 GONE_POLL_S = 5.0
 """When to ask again for an object that is being deleted; that costs no call."""
+UNKEPT_S = 60.0
+"""When to write again what the parent accepts, but does not keep."""
 
 
 class DvpLoadBalancers:
@@ -82,8 +85,9 @@ class DvpLoadBalancers:
         write = service_plan.of(step)
         timeout_s = min(TIMEOUT_S, within_s)
         is_label = isinstance(write, LabelWrite)
+        unkept = ""
         try:
-            self._send(write, timeout_s)
+            unkept = self._send(write, timeout_s)
         except errors.AlreadyExists as error:
             text = "it exists, and is read again"
             raise errors.Busy(
@@ -96,9 +100,12 @@ class DvpLoadBalancers:
             # A VM that was deleted needs no label, and a Service no deletion.
             if step.verb is not Verb.DELETE and not is_label:
                 raise
-        return StepResult(write.name)
+        if not is_label:
+            self._reader.note_unkept(write.name, unkept)
+        return StepResult(write.name, opens_after_s=UNKEPT_S if unkept else 0.0)
 
-    def _send(self, write: ServiceWrite | LabelWrite, timeout_s: float) -> None:
+    def _send(self, write: ServiceWrite | LabelWrite, timeout_s: float) -> str:
+        """Send one write; return the fields of a patch that the parent did not keep."""
         parent, name = self._parent, write.name
         if isinstance(write, LabelWrite):
             self._reader.note_labelled(name)
@@ -108,7 +115,18 @@ class DvpLoadBalancers:
         elif not write.uid:
             parent.create(write.kind, write.document, timeout_s)
         else:
-            parent.patch(write.kind, name, write.document, timeout_s)
+            answer = parent.patch(write.kind, name, write.document, timeout_s)
+            return self._unkept(write, answer)
+        return ""
+
+    def _unkept(self, write: ServiceWrite, answer: ParentService) -> str:
+        """Return what differs in the answer to a patch: admission, or no such field."""
+        if write.desired is None:
+            return ""
+        left = differences_of_service.of(
+            write.desired, write.kind, answer, self._parent.cluster_uuid
+        )
+        return ", ".join(f"{each.section}.{each.key}" for each in left)
 
     def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
         """See the protocol; no request is sent."""

@@ -26,7 +26,8 @@ class ParentObjects:
 
     service: of its name. checked: the ServiceWithHealthchecks of its name; status_of:
     the Service that this has created. serves_checked: whether new load balancers are to
-    be one. vms: all of the cluster, by host. labelled: those with the label.
+    be one. vms: all of the cluster, by host. labelled: those with the label. unkept:
+    fields that the parent has changed back while it accepted our last patch.
     """
 
     cluster_uuid: str
@@ -36,6 +37,7 @@ class ParentObjects:
     serves_checked: bool = False
     vms: Mapping[str, tuple[LabelledVm, ...]] = dataclasses.field(default_factory=dict)
     labelled: tuple[LabelledVm, ...] = ()
+    unkept: str = ""
 
     @property
     def main(self) -> tuple[ParentKind[ParentService], ParentService] | None:

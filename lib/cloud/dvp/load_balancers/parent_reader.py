@@ -60,6 +60,7 @@ class ParentReader:
         self._serves_checked = False
         self._asked_at = float("-inf")
         self._labelled_vms: set[str] = set()
+        self._unkept: dict[str, str] = {}
 
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:
         """See the protocol."""
@@ -75,6 +76,14 @@ class ParentReader:
         """Note that this process has sent a write of a VM's labels, by its name."""
         with self._lock:
             self._labelled_vms.add(vm)
+
+    def note_unkept(self, name: str, fields: str) -> None:
+        """Note fields of an object that differ again in the answer to a patch."""
+        with self._lock:
+            if fields:
+                self._unkept[name] = fields
+            else:
+                self._unkept.pop(name, None)
 
     def _read(self) -> _Shared:
         # First what costs no request: while a watch fails, nothing is asked.
@@ -175,6 +184,7 @@ class ParentReader:
             self._discover(DISCOVERY_S) if is_new else self._serves_checked,
             shared.vms,
             labelled,
+            self._unkept.get(name, ""),
         )
 
     def _confirmed(self, target: Target, native: ParentObjects) -> ParentObjects:

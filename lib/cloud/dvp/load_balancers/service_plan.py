@@ -45,6 +45,7 @@ class ServiceWrite:
     """One write of an object. uid: of that object; empty: it is created.
 
     document: of a creation, or a merge patch; None: it is deleted. changes: for people.
+    desired: what a merge patch is to bring about.
     """
 
     kind: ParentKind[ParentService]
@@ -52,6 +53,7 @@ class ServiceWrite:
     uid: str = ""
     document: Json | None = None
     changes: tuple[FieldChange, ...] = ()
+    desired: DesiredService | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ def _object(desired: DesiredService, native: ParentObjects) -> Iterator[Step]:
             uid,
             differences_of_service.patch(uid, differences),
             tuple(difference.change for difference in differences),
+            desired,
         )
         fields = ", ".join(f"{each.section}.{each.key}" for each in differences)
         yield _step(Verb.CHANGE, write, f"{fields} differ from the desired state")
@@ -236,6 +239,12 @@ def _reported(
     if existing is None:
         return
     kind, service = existing
+    if native.unkept:
+        text = (
+            f"{kind.resource.kind} {desired.name} of the parent: {native.unkept}: the"
+            " parent does not keep what is written; check its admission rules"
+        )
+        yield Problem(CommonReason.REFUSED, text)
     if kind is not kinds.SERVICES and desired.source_ranges:
         text = (
             "spec.loadBalancerSourceRanges: not supported by a"

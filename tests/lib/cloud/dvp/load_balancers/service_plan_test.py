@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from lib.cloud import errors
 from lib.cloud.dvp import kinds, ownership
 from lib.cloud.dvp.load_balancers import lb_names
-from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
+from lib.cloud.dvp.load_balancers.cloud import UNKEPT_S, DvpLoadBalancers
 from lib.cloud.dvp.load_balancers.service_plan import DvpReason
 from lib.cloud.load_balancers import (
     Depth,
@@ -53,8 +54,14 @@ NOW = datetime.datetime.now(datetime.UTC)
 class Scene(ParentBalancers):
     """One project, one process, and one Service of two Nodes with one port."""
 
-    def __init__(self, *, serves_checked: bool = False, nodes: int = 2) -> None:
-        self.parent = FakeParent(serves_checked=serves_checked)
+    def __init__(
+        self,
+        *,
+        serves_checked: bool = False,
+        nodes: int = 2,
+        parent: FakeParent | None = None,
+    ) -> None:
+        self.parent = parent or FakeParent(serves_checked=serves_checked)
         hosts = tuple(f"node-{number}" for number in range(1, nodes + 1))
         for host in hosts:
             self.parent.add_vm(host)
@@ -308,6 +315,40 @@ def test_a_change_is_one_write_and_can_be_undone(scene: Scene, change: str) -> N
     undone = {key: getattr(facts, key) for key in CHANGES[change]}
     assert scene.settle(**undone) == ["patch services"]
     assert scene.parent.only(SERVICES)["spec"] == before
+
+
+class Mutating(FakeParent):
+    """A parent whose admission drops an annotation of what is written."""
+
+    dropped = "a"
+
+    def request(self, method: str, path: str, **more: Any) -> bytes:
+        if more.get("body") and method in ("POST", "PATCH"):
+            document: Json = msgspec.json.decode(more["body"])
+            annotations = document["metadata"].get("annotations", {})
+            annotations.pop(self.dropped, None)
+            more["body"] = msgspec.json.encode(document)
+        return super().request(method, path, **more)
+
+
+def test_what_the_parent_does_not_keep_is_reported_and_written_rarely() -> None:
+    """Once it keeps the field, nothing is left of it."""
+    parent = Mutating()
+    scene = Scene(parent=parent)
+    for step in scene.plan(annotations={"a": "1", "b": "2"}).steps:
+        scene.balancers.apply(step)
+    for _ in range(2):
+        (step,) = scene.plan().steps
+        assert scene.balancers.apply(step).opens_after_s == UNKEPT_S
+        (problem,) = scene.plan().problems
+        assert problem.reason is CommonReason.REFUSED
+        assert "metadata.annotations.a" in problem.message
+        assert "annotations.b" not in problem.message
+    parent.dropped = ""
+    (step,) = scene.plan().steps
+    assert scene.balancers.apply(step).opens_after_s == 0
+    assert scene.plan() == dataclasses.replace(scene.plan(), settled=True, problems=())
+    scene.close()
 
 
 def test_a_selector_of_a_former_version_is_replaced(scene: Scene) -> None:
