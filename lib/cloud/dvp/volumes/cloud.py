@@ -163,8 +163,7 @@ class DvpVolumes(Volumes):
                 text = "the watch does not show the last write yet"
                 operation = "watch virtualmachineblockdeviceattachment"
                 raise errors.Unavailable(text, operation=operation, resource=name)
-            with self._lock:
-                self._written.get(disk, set()).discard(name)
+            self._forget(disk, name)
 
     def _volume(self, disk: VirtualDisk) -> Volume:
         attachments = self._attachments_of(disk.metadata.name)
@@ -382,6 +381,13 @@ class DvpVolumes(Volumes):
         """Note a write to an attachment, which later reads must show."""
         with self._lock:
             self._written.setdefault(disk, set()).add(attachment)
+
+    def _forget(self, disk: str, attachment: str) -> None:
+        with self._lock:
+            names = self._written.get(disk, set())
+            names.discard(attachment)
+            if not names:
+                self._written.pop(disk, None)
 
     def detach(self, volume: Volume, instance_id: InstanceId) -> None:
         """See the protocol."""
