@@ -559,7 +559,8 @@ def test_the_attachment_of_a_deleted_disk_is_deleted_at_an_unpublish(
 ) -> None:
     """Its disk was deleted by hand; it occupies a device of the VM."""
     world.put(disks.attachment(ID, NODE))
-    waiting.until("the watch", lambda: volumes.listing() == ())
+    ref = ById(ID, in_full=True)
+    waiting.until("the watch", lambda: volumes.observe([ref]).by_ref[ref])
     with world.moving():
         with pytest.raises(RefusedCall) as refused:
             disks.settle(volumes, model.PublishVolume(ID, OTHER))
