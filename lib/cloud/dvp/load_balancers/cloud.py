@@ -84,7 +84,6 @@ class DvpLoadBalancers:
         """See the protocol."""
         write = service_plan.of(step)
         timeout_s = min(TIMEOUT_S, within_s)
-        is_label = isinstance(write, LabelWrite)
         unkept = ""
         try:
             unkept = self._send(write, timeout_s)
@@ -98,35 +97,37 @@ class DvpLoadBalancers:
             ) from error
         except errors.NotFound:
             # A VM that was deleted needs no label, and a Service no deletion.
-            if step.verb is not Verb.DELETE and not is_label:
+            if step.verb is not Verb.DELETE and not isinstance(write, LabelWrite):
                 raise
-        if not is_label:
-            self._reader.note_unkept(write.name, unkept)
+        balancer = write.name
+        if isinstance(write, LabelWrite):
+            balancer = lb_names.of_label(write.key)
+        self._reader.note_unkept(balancer, step.path[0], unkept)
         return StepResult(write.name, opens_after_s=UNKEPT_S if unkept else 0.0)
 
     def _send(self, write: ServiceWrite | LabelWrite, timeout_s: float) -> str:
-        """Send one write; return the fields of a patch that the parent did not keep."""
+        """Send one write; return what the answer to a patch lacks of it.
+
+        Admission of the parent may change it, or its kind may not have the field.
+        """
         parent, name = self._parent, write.name
         if isinstance(write, LabelWrite):
             self._reader.note_labelled(name)
-            parent.patch(kinds.VIRTUAL_MACHINES, name, write.document, timeout_s)
-        elif write.document is None:
+            kind = kinds.VIRTUAL_MACHINES
+            vm = parent.patch(kind, name, write.document, timeout_s)
+            is_kept = vm.metadata.labels.get(write.key) == write.value
+            return "" if is_kept else f"metadata.labels.{write.key}"
+        if write.document is None:
             parent.delete(write.kind, name, write.uid, timeout_s)
-        elif not write.uid:
+        elif write.desired is None:
             parent.create(write.kind, write.document, timeout_s)
         else:
-            answer = parent.patch(write.kind, name, write.document, timeout_s)
-            return self._unkept(write, answer)
+            service = parent.patch(write.kind, name, write.document, timeout_s)
+            left = differences_of_service.of(
+                write.desired, write.kind, service, parent.cluster_uuid
+            )
+            return ", ".join(f"{each.section}.{each.key}" for each in left)
         return ""
-
-    def _unkept(self, write: ServiceWrite, answer: ParentService) -> str:
-        """Return what differs in the answer to a patch: admission, or no such field."""
-        if write.desired is None:
-            return ""
-        left = differences_of_service.of(
-            write.desired, write.kind, answer, self._parent.cluster_uuid
-        )
-        return ", ".join(f"{each.section}.{each.key}" for each in left)
 
     def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
         """See the protocol; no request is sent."""

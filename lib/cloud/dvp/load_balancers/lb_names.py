@@ -30,3 +30,8 @@ def object_name(uid: str) -> str:
 def label_key(name: str) -> str:
     """Return the key of the label that selects VMs. name: of the parent's object."""
     return (LABEL_PREFIX + name.lower().replace("-", ""))[:LABEL_KEY_MAX]
+
+
+def of_label(key: str) -> str:
+    """Return the name of the parent's object that selects VMs by a label."""
+    return key.removeprefix(LABEL_PREFIX)

@@ -27,7 +27,7 @@ class ParentObjects:
     service: of its name. checked: the ServiceWithHealthchecks of its name; status_of:
     the Service that this has created. serves_checked: whether new load balancers are to
     be one. vms: all of the cluster, by host. labelled: those with the label. unkept:
-    fields that the parent has changed back while it accepted our last patch.
+    objects with fields that the parent has changed back while it accepted our patches.
     """
 
     cluster_uuid: str

@@ -60,7 +60,7 @@ class ParentReader:
         self._serves_checked = False
         self._asked_at = float("-inf")
         self._labelled_vms: set[str] = set()
-        self._unkept: dict[str, str] = {}
+        self._unkept: dict[str, dict[str, str]] = {}
 
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:
         """See the protocol."""
@@ -77,13 +77,23 @@ class ParentReader:
         with self._lock:
             self._labelled_vms.add(vm)
 
-    def note_unkept(self, name: str, fields: str) -> None:
-        """Note fields of an object that differ again in the answer to a patch."""
+    def note_unkept(self, name: str, what: str, fields: str) -> None:
+        """Note fields that differ again in the answer to a patch; empty: none.
+
+        name: of the load balancer. what: the object that was written for it.
+        """
         with self._lock:
+            noted = self._unkept.pop(name, {})
+            noted.pop(what, None)
             if fields:
-                self._unkept[name] = fields
-            else:
-                self._unkept.pop(name, None)
+                noted[what] = fields
+            if noted:
+                self._unkept[name] = noted
+
+    def _unkept_of(self, name: str) -> str:
+        with self._lock:
+            noted = sorted(self._unkept.get(name, {}).items())
+        return "; ".join(f"{what}: {fields}" for what, fields in noted)
 
     def _read(self) -> _Shared:
         # First what costs no request: while a watch fails, nothing is asked.
@@ -184,7 +194,7 @@ class ParentReader:
             self._discover(DISCOVERY_S) if is_new else self._serves_checked,
             shared.vms,
             labelled,
-            self._unkept.get(name, ""),
+            self._unkept_of(name),
         )
 
     def _confirmed(self, target: Target, native: ParentObjects) -> ParentObjects:

@@ -58,9 +58,14 @@ class ServiceWrite:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabelWrite:
-    """One merge patch of the labels of a VM, by its name. changes: for people."""
+    """One merge patch of the labels of a VM, by its name. changes: for people.
+
+    key, value: the label; None: it is removed.
+    """
 
     name: str
+    key: str
+    value: str | None
     document: Json
     changes: tuple[FieldChange, ...] = ()
 
@@ -92,7 +97,7 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
         steps=steps,
         settled=not steps and bool(ingress),
         retry_after_s=None if steps or ingress else ADDRESS_POLL_S,
-        problems=(*problems, *_reported(desired, native, now)),
+        problems=(*problems, *_unkept(steps, native), *_reported(desired, native, now)),
         results=Results(ingress=ingress or None),
     )
 
@@ -201,7 +206,7 @@ def _of_vm(vm: LabelledVm, key: str, value: str | None, why: str) -> Step:
     document: Json = {"metadata": {"uid": vm.uid, "labels": {key: value}}}
     old, new = ("", value) if value else (lb_names.LABEL_VALUE, "")
     change = FieldChange(f"metadata.labels.{key}", old, new or "")
-    write = LabelWrite(vm.name, document, (change,))
+    write = LabelWrite(vm.name, key, value, document, (change,))
     path = (f"VirtualMachine {vm.name}", "label")
     return Step(Verb.CHANGE, path, why, write, is_gated=False)
 
@@ -230,6 +235,16 @@ def _deletion(target: Target, native: ParentObjects) -> Plan:
 # ---------------------------------------------------------------- reports
 
 
+def _unkept(steps: tuple[Step, ...], native: ParentObjects) -> Iterator[Problem]:
+    """Report what is written again and again."""
+    if steps and native.unkept:
+        text = (
+            f"{native.unkept}: the parent does not keep what is written; check its"
+            " admission rules"
+        )
+        yield Problem(CommonReason.REFUSED, text)
+
+
 def _reported(
     desired: DesiredService, native: ParentObjects, now: datetime.datetime
 ) -> Iterator[Problem]:
@@ -239,12 +254,6 @@ def _reported(
     if existing is None:
         return
     kind, service = existing
-    if native.unkept:
-        text = (
-            f"{kind.resource.kind} {desired.name} of the parent: {native.unkept}: the"
-            " parent does not keep what is written; check its admission rules"
-        )
-        yield Problem(CommonReason.REFUSED, text)
     if kind is not kinds.SERVICES and desired.source_ranges:
         text = (
             "spec.loadBalancerSourceRanges: not supported by a"
