@@ -236,7 +236,7 @@ def _deletion(target: Target, native: ParentObjects) -> Plan:
 
 
 def _unkept(steps: tuple[Step, ...], native: ParentObjects) -> Iterator[Problem]:
-    """Report what is written again and again."""
+    """Report what is written repeatedly."""
     if steps and native.unkept:
         text = (
             f"{native.unkept}: the parent does not keep what is written; check its"

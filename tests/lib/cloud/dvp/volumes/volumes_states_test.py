@@ -86,6 +86,7 @@ class SteppedParent(disks.ParentInMemory):
 @contextlib.contextmanager
 def process(world: SteppedParent) -> Iterator[flow.VolumesFlow]:
     """Open the flow of a process that was started long ago."""
+    others = set(threading.enumerate())
     access = parent.Parent(
         world.api, disks.NAMESPACE, disks.UUID, clock=lambda: world.now_s
     )
@@ -98,7 +99,7 @@ def process(world: SteppedParent) -> Iterator[flow.VolumesFlow]:
     finally:
         access.close()
         world.api.break_watches()
-        for thread in threading.enumerate():
+        for thread in set(threading.enumerate()) - others:
             if thread.name.startswith("parent "):
                 thread.join(10)  # it must not run while states are drawn
 
