@@ -9,6 +9,7 @@ PLUGIN = "kubectl-mooring"
 COMPLETE_VARIABLE = "_MOORING_COMPLETE"
 COMPONENTS = (
     "openstack-ccm",
+    "dvp-ccm",
     "capdvp",
     "csi-controller",
     "csi-node",
