@@ -9,7 +9,7 @@ import pytest
 
 from tests.reference import measurements
 
-CHARTS = ("cloud-data-discoverer", "dvp-ccm", "openstack-ccm")
+CHARTS = ("capdvp", "cloud-data-discoverer", "dvp-ccm", "openstack-ccm")
 _SERIES = re.compile(r"(\w+)\{([^}]*)\}")
 _ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
 

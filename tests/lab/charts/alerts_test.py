@@ -22,6 +22,7 @@ from lib.lab.run import progress
 ROOT = pathlib.Path("charts")
 CCM = "openstack-ccm"
 DVP = "dvp-ccm"
+CAPDVP = "capdvp"
 DISCOVERER = "cloud-data-discoverer"
 OSDPL = "osdpl-controller"
 AFTER = 100
@@ -203,6 +204,53 @@ ROWS = (
         15,
         "errors: NoParentAddress. 2 Services",
     ),
+    Row(CAPDVP, "CapdvpDown", "up", {}, gauge(0, 1), 10, "capdvp is down"),
+    Row(
+        CAPDVP,
+        "CapdvpHasNoLeader",
+        "leader_election_master_status",
+        {"name": "70c82521.cluster.x-k8s.io"},
+        gauge(0, 1),
+        5,
+        "the Lease 70c82521.cluster.x-k8s.io.",
+    ),
+    Row(
+        CAPDVP,
+        "CapdvpParentFails",
+        "mooring_cloud_circuit_open",
+        {"provider": "dvp", "service": "parent"},
+        gauge(1, 0),
+        10,
+        "does not answer (parent)",
+    ),
+    Row(
+        CAPDVP,
+        "CapdvpReconciliationsFail",
+        "mooring_reconcile_total",
+        {"controller": "machines", "outcome": "failure"},
+        counter,
+        31,
+        "failing for controller machines",
+        calm=RATE,
+    ),
+    Row(
+        CAPDVP,
+        "CapdvpMachineProblem",
+        "mooring_machine_problem",
+        {"reason": "QuotaExceeded"},
+        gauge(2, 0),
+        15,
+        "errors: QuotaExceeded. 2 Machines",
+    ),
+    Row(
+        CAPDVP,
+        "CapdvpMachinesNotProvisioned",
+        "mooring_machines",
+        {"provisioned": "false"},
+        gauge(3, 0),
+        30,
+        "3 Machines have been without a usable VM",
+    ),
     Row(
         DISCOVERER,
         "D8OpenstackCloudDataDiscovererCloudRequestError",
@@ -342,7 +390,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     return ask
 
 
-@pytest.mark.parametrize("chart", [CCM, DISCOVERER, DVP, OSDPL])
+@pytest.mark.parametrize("chart", [CAPDVP, CCM, DISCOVERER, DVP, OSDPL])
 def test_prometheus_takes_the_rules(judge: Judge, chart: str) -> None:
     """Fields, expressions and the templates of texts; each alert has its row."""
     assert judge(rules(chart), ())["problems"] == []
@@ -404,7 +452,7 @@ def test_an_alert_is_quiet_when_trouble_ends_in_time(judge: Judge, row: Row) -> 
     assert judge(rules(row.chart), received)["firing"] == []
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.chart in (CCM, DVP, OSDPL)])
+@pytest.mark.parametrize("row", [row for row in ROWS if row.chart != DISCOVERER])
 def test_trouble_of_others_is_theirs(judge: Judge, row: Row) -> None:
     """Our programs have series of the same names; the job tells whose they are."""
     received = (

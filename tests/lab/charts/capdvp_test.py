@@ -8,11 +8,13 @@ import pytest
 import yaml
 
 from capdvp import version
+from lib.kube import resources
 from lib.lab import places
 from lib.lab.charts import charts, clusterctl
-from tests.lab.charts import rendering
+from tests.lab.charts import installing, rendering
 
 CHART = "capdvp"
+TIMEOUT_S = 10.0
 BAD = [
     ("image=", "'/image': minLength: got 0, want 1"),
     ("parent.secretName=", "'/parent/secretName': minLength: got 0, want 1"),
@@ -27,6 +29,18 @@ BAD = [
     ("parent.name=x", "'name' not allowed"),
 ]
 """What is set, what helm must name."""
+
+
+HOME = "capdvp-system"
+MANIFEST = charts.folder(rendering.ROOT, CHART) / "files/rbac.yaml"
+CASE = installing.Case(
+    chart=CHART,
+    home=HOME,
+    rights=lambda values: MANIFEST.read_text().replace(charts.SYSTEM, HOME),
+    readers=frozenset({"capdvp:metrics"}),
+    replicas=2,
+    plain="verticalPodAutoscaler=false,metrics.podMonitor.enabled=false,metrics.alerts=false",
+)
 
 
 @pytest.mark.parametrize("name", charts.of(CHART))
@@ -68,3 +82,40 @@ def test_metadata_names_the_contract_of_this_release() -> None:
     major, minor, _ = version.VERSION.split(".")
     contracts = {(row["major"], row["minor"]): row["contract"] for row in series}
     assert contracts[int(major), int(minor)] == "v1beta2"
+
+
+@pytest.fixture(scope="module")
+def home(ground: installing.Ground) -> None:
+    """Create the namespace of the release."""
+    about = {"metadata": {"name": HOME}}
+    ground.api.create(
+        resources.NAMESPACES, json.dumps(about).encode(), timeout_s=TIMEOUT_S
+    )
+
+
+@pytest.mark.usefixtures("home")
+def test_installed_changed_and_removed(ground: installing.Ground) -> None:
+    """The CRDs stay, with both labels of their contracts."""
+    installing.installed_changed_removed(ground, CASE)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    labels = {
+        item["metadata"]["name"]: item["metadata"]["labels"]
+        for item in ground.get(path)["items"]
+        if item["spec"]["group"] == "infrastructure.cluster.x-k8s.io"
+    }
+    print(*sorted(labels), sep="\n")
+    assert len(labels) == 3
+    for of_definition in labels.values():
+        assert of_definition["cluster.x-k8s.io/v1beta2"] == "v1alpha1"
+
+
+@pytest.mark.usefixtures("home")
+def test_without_the_kinds_of_others_nothing_is_created(
+    ground: installing.Ground,
+) -> None:
+    installing.refused_without_kinds(ground, CASE)
+
+
+@pytest.mark.usefixtures("home", "operators")
+def test_with_the_kinds_of_others(ground: installing.Ground) -> None:
+    installing.with_kinds_of_others(ground, CASE)
