@@ -18,37 +18,7 @@ from lib.kube import resources
 from lib.machines import kinds, model
 from lib.machines.clusters import model as clusters
 from lib.machines.clusters import translate
-
-FIELDS = (
-    "scope, names",
-    "CRD label",
-    "InfraCluster endpoint",
-    "InfraCluster done",
-    "failure domains",
-    "InfraMachine id",
-    "InfraMachine done",
-    "placement",
-    "addresses",
-    "conditions",
-    "terminal failure",
-    "templates",
-    "order of reading",
-)
-RULES = (
-    "owner",
-    "paused",
-    "watch filter and namespace",
-    "waits",
-    "finalizer",
-    "delete without cluster",
-    "providerID match",
-    "status lost by a move",
-    "externally managed",
-    "RBAC",
-    "clusterctl",
-)
-LATER = {"dry run of the topology controller": "no spec is immutable but providerID"}
-"""Rows that no code of this flow can fulfil."""
+from tests.harness.machines.contract_rows import FIELDS, LATER, RULES
 
 Check = Callable[["Case"], str]
 CHECKS: dict[str, Check] = {}

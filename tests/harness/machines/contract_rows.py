@@ -1,0 +1,37 @@
+"""The rows of Cluster API's contract for infrastructure providers, by name.
+
+Each is tested twice: on the flow with a cloud in memory, and on live objects.
+
+Source: kubernetes-sigs/cluster-api docs/book/src/developer/providers/contracts.
+"""
+
+FIELDS = (
+    "scope, names",
+    "CRD label",
+    "InfraCluster endpoint",
+    "InfraCluster done",
+    "failure domains",
+    "InfraMachine id",
+    "InfraMachine done",
+    "placement",
+    "addresses",
+    "conditions",
+    "terminal failure",
+    "templates",
+    "order of reading",
+)
+RULES = (
+    "owner",
+    "paused",
+    "watch filter and namespace",
+    "waits",
+    "finalizer",
+    "delete without cluster",
+    "providerID match",
+    "status lost by a move",
+    "externally managed",
+    "RBAC",
+    "clusterctl",
+)
+LATER = {"dry run of the topology controller": "no spec is immutable but providerID"}
+"""Rows that no provider code can fulfil."""
