@@ -12,8 +12,9 @@ import os
 import pathlib
 import threading
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
 import urllib3
 import yaml
 
@@ -239,6 +240,7 @@ def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
     files = [] if source.text else _paths(paths)
     marks = [(path, _mark(path)) for path in files]
     try:
+        _check_shapes(source, files)
         whole = untyped.KubeConfigMerger(
             io.StringIO(source.text) if source.text else paths
         ).config
@@ -258,9 +260,81 @@ def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
         raise _bad(f"{paths}: not YAML{line}") from None
     except (OSError, config_exception.ConfigException) as error:
         raise _bad(f"{paths}: {error}") from error
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        kind = type(error).__name__
-        raise _bad(f"{paths}: malformed field ({kind})") from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise _bad(f"{paths}: {_NO_KUBECONFIG}") from None
+
+
+_NO_KUBECONFIG = "malformed: must be a mapping with clusters, users and contexts"
+
+
+class _Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+    server: str = ""
+    certificate_authority: str | None = None
+    certificate_authority_data: str | None = None
+
+
+class _NamedCluster(msgspec.Struct, frozen=True):
+    name: str
+    cluster: _Cluster
+
+
+class _User(msgspec.Struct, frozen=True, rename="kebab"):
+    token: str | None = None
+    client_certificate: str | None = None
+    client_certificate_data: str | None = None
+    client_key: str | None = None
+    client_key_data: str | None = None
+
+
+class _NamedUser(msgspec.Struct, frozen=True):
+    name: str
+    user: _User | None = None
+
+
+class _Context(msgspec.Struct, frozen=True):
+    cluster: str = ""
+    user: str | None = None
+
+
+class _NamedContext(msgspec.Struct, frozen=True):
+    name: str
+    context: _Context
+
+
+class _Kubeconfig(msgspec.Struct, frozen=True, rename="kebab"):
+    """Fields that are used, with their types.
+
+    Source: Kubernetes, kubeconfig (v1).
+    """
+
+    clusters: tuple[_NamedCluster, ...] | None = None
+    users: tuple[_NamedUser, ...] | None = None
+    contexts: tuple[_NamedContext, ...] | None = None
+    current_context: str | None = None
+
+
+def _check_shapes(source: KubeconfigSource, files: Sequence[pathlib.Path]) -> None:
+    texts = {str(file): file.read_text() for file in files if file.is_file()}
+    for name, text in {source.name: source.text, **texts}.items():
+        if text:
+            _check_shape(yaml.safe_load(text), name)
+
+
+def _check_shape(document: object, name: str) -> None:
+    """Check the types of fields; the message contains no value, which may be a token.
+
+    Raises:
+        KubeError: one is of another type; the message names the field.
+    """
+    try:
+        msgspec.convert(document, _Kubeconfig)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$")
+        field = path.strip("`.")
+        if not field:
+            raise _bad(f"{name}: {_NO_KUBECONFIG}") from None
+        reason = f"{text[:1].lower()}{text[1:]}"
+        raise _bad(f"{name}: {field}: malformed: {reason}") from None
 
 
 def _paths(paths: str) -> list[pathlib.Path]:

@@ -4,8 +4,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+import msgspec
+
 from lib.kube import client, errors, objects
 from lib.kube.resources import Resource
+from lib.process import decoding
 
 PAGE = 500
 """Objects on a page. Source: client-go tools/pager, defaultPageSize."""
@@ -34,15 +37,20 @@ def read(  # noqa: PLR0913 # keyword only, with sound defaults
     """List all objects. timeout_s: for each page. selectors: label and field selector.
 
     Raises:
-        KubeError: they could not be listed.
+        KubeError: they could not be listed, or an object is malformed; it is named.
     """
+    operation = f"list {resource.plural}"
 
     def pages(limit: int) -> Listed[T]:
         query = {**(selectors or {}), **({"limit": str(limit)} if limit else {})}
         items: list[T] = []
         while True:
             body = api.list_page(resource, namespace, query=query, timeout_s=timeout_s)
-            page = objects.decode_list(body, of)
+            try:
+                page = objects.decode_list(body, of)
+            except msgspec.DecodeError as error:
+                text = _malformed(body, of) or str(error)
+                raise errors.KubeError(text, operation=operation) from error
             items.extend(page.items)
             if not page.metadata.continue_:
                 return Listed(tuple(items), page.metadata.resource_version)
@@ -53,3 +61,17 @@ def read(  # noqa: PLR0913 # keyword only, with sound defaults
     except errors.Gone:
         # The token outlived the server's memory: all on one page then.
         return pages(0)
+
+
+def _malformed(body: bytes, of: type[T]) -> str:
+    """Name the first object of a list that is malformed; empty: the list is."""
+    try:
+        rows = objects.decode_list(body, msgspec.Raw).items
+    except msgspec.DecodeError:
+        return ""
+    for row in rows:
+        try:
+            decoding.decode(row, of)
+        except msgspec.DecodeError as error:
+            return objects.malformed(row, error)
+    return ""

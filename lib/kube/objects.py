@@ -91,6 +91,15 @@ class Status(msgspec.Struct, frozen=True):
     details: StatusDetails | None = None
 
 
+def malformed(body: msgspec.Raw, error: msgspec.DecodeError) -> str:
+    """Name an object that has not the type of its fields; no value is quoted."""
+    try:
+        name = decoding.decode(body, Bare).metadata.key
+    except msgspec.DecodeError:
+        name = "an object without metadata"
+    return f"{name}: malformed: {error}"
+
+
 def decode_list(body: bytes, of: type[T]) -> ListPage[T]:
     """Decode a page of objects.
 

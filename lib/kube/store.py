@@ -329,7 +329,13 @@ class Store(Generic[T]):
             with self._lock:
                 self._version = bare.metadata.resource_version
             return
-        value = self._decoder.decode(event.object)
+        try:
+            value = self._decoder.decode(event.object)
+        except msgspec.DecodeError as error:
+            self._must_list = True
+            text = objects.malformed(event.object, error)
+            operation = f"watch {self._resource.plural}"
+            raise errors.KubeError(text, operation=operation) from error
         self._put(value, is_deleted=event.type == "DELETED")
 
     def _put(self, value: T, *, is_deleted: bool) -> None:

@@ -61,7 +61,7 @@ CASES: Mapping[str, tuple[Mapping[str, str], str | None, str]] = {
     "base64 of another thing": (
         {IN_ENV: base64.b64encode(b"s3cret").decode()},
         None,
-        f"{IN_ENV}: Invalid kube-config file",
+        f"{IN_ENV}: malformed: must be a mapping with clusters",
     ),
     "namespace missing": (
         {"DVP_NAMESPACE": ""},

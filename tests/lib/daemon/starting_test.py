@@ -20,8 +20,8 @@ def test_a_kubeconfig_that_is_none_is_named(tmp_path: pathlib.Path) -> None:
     registry = prometheus_client.CollectorRegistry()
     with pytest.raises(config.ConfigError) as caught:
         starting.connect(BUILD, starting.Reach(str(file)), {}, registry)
-    expected = f"--kubeconfig: {file}: malformed field (TypeError)"
-    assert str(caught.value) == expected
+    expected = f"--kubeconfig: {file}: malformed: must be a mapping with"
+    assert str(caught.value) == f"{expected} clusters, users and contexts"
 
 
 def test_calls_are_counted(tmp_path: pathlib.Path) -> None:

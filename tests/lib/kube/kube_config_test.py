@@ -116,6 +116,49 @@ def test_no_secret_is_in_an_error(
     assert "s3cret" not in repr(kube_config.load(str(kubeconfig(URL)), env={}))
 
 
+MALFORMED = {
+    "a list": ("[]", "malformed: must be a mapping with clusters, users and contexts"),
+    "clusters": ("{clusters: hidden}", "clusters: malformed: expected `array | null`"),
+    "a server": (
+        "clusters: [{name: a, cluster: {server: 1234}}]",
+        "clusters[0].cluster.server: malformed: expected `str`, got `int`",
+    ),
+    "a token": (
+        "users: [{name: a, user: {token: 1234}}]",
+        "users[0].user.token: malformed: expected `str | null`, got `int`",
+    ),
+    "a context": (
+        "contexts: [{name: a, context: hidden}]",
+        "contexts[0].context: malformed: expected `object`, got `str`",
+    ),
+    "no context of that name": (
+        "{current-context: a, contexts: [{name: b, context: {cluster: c}}]}",
+        "Expected object with name a in",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_field_is_named_without_its_value(
+    case: str, tmp_path: pathlib.Path
+) -> None:
+    """From a file and from a variable alike."""
+    text, expected = MALFORMED[case]
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    reads: tuple[Callable[[], object], ...] = (
+        lambda: kube_config.load(str(file), env={}),
+        lambda: kube_config.load_text(text, "VARIABLE"),
+    )
+    for read in reads:
+        with pytest.raises(errors.KubeError) as caught:
+            read()
+        print(caught.value)
+        assert expected in str(caught.value)
+        assert "hidden" not in str(caught.value)
+        assert "1234" not in str(caught.value)
+
+
 def test_nothing_to_read_is_an_error() -> None:
     """Outside a pod and without a kubeconfig there is no guessing."""
     with pytest.raises(errors.KubeError, match="outside of a pod"):

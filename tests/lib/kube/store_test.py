@@ -1,4 +1,5 @@
 import contextlib
+import json
 import re
 import sys
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 import structlog.testing
 
-from lib.kube import client, errors, resources, store
+from lib.kube import client, errors, listing, objects, resources, store
 from lib.kube.fake import api, calls
 from lib.process import repeats
 
@@ -555,7 +556,7 @@ def test_an_unreadable_line_does_not_end_the_loop(
 
     def nonsense(handler: "conftest.Handler") -> None:
         handler.begin_chunks()
-        handler.chunk(b'{"type":"ADDED","object":{"metadata":[]}}\n')
+        handler.chunk(b'{"type":"ADDED"}\n')
         handler.chunk(b"")
 
     nodes, _ = make(connect(server.url))
@@ -564,6 +565,50 @@ def test_an_unreadable_line_does_not_end_the_loop(
     running(nodes.run)
     eventually(lambda: lists(server) == 2)
     assert [entry["event"] for entry in log] == ["unexpected error in watch"]
+
+
+def test_a_malformed_object_of_a_watch_is_named(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.KubeClient],
+    make: MakeStore,
+    running: "shared.Running",
+    eventually: "shared.Eventually",
+    log: list[dict[str, object]],
+) -> None:
+    """Name and field are logged, no value; the store lists again."""
+
+    def malformed(handler: "conftest.Handler") -> None:
+        handler.begin_chunks()
+        document = {"metadata": {"name": "a", "labels": {"x": 1}}, "spec": "hidden"}
+        event = {"type": "ADDED", "object": document}
+        handler.chunk(json.dumps(event).encode() + b"\n")
+        handler.chunk(b"")
+
+    nodes, _ = make(connect(server.url))
+    server.script.append(lambda handler: handler.from_fake())
+    server.script.append(malformed)
+    running(nodes.run)
+    eventually(lambda: lists(server) == 2)
+    (entry,) = log
+    print(entry)
+    assert entry["event"] == "watch failed"
+    assert "malformed" in str(entry["error"])
+    assert "hidden" not in str(entry)
+
+
+def test_a_malformed_object_of_a_list_is_named(
+    server: "conftest.StandIn", connect: Callable[..., client.KubeClient]
+) -> None:
+    good = {"metadata": {"name": "a", "namespace": "n"}}
+    bad = {"metadata": {"name": "b", "namespace": "n"}, "data": "hidden"}
+    body = json.dumps({"metadata": {}, "items": [good, bad]}).encode()
+    server.script.append(lambda handler: handler.send(200, body))
+    with pytest.raises(errors.KubeError, match="n/b: malformed: Expected") as caught:
+        listing.read(
+            connect(server.url), resources.CONFIG_MAPS, objects.ConfigMap, timeout_s=5
+        )
+    assert "$.data" in str(caught.value)
+    assert "hidden" not in str(caught.value)
 
 
 def test_a_store_stops_at_once(

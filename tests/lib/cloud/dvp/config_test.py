@@ -60,7 +60,7 @@ WRONG: Mapping[str, tuple[Mapping[str, str], str]] = {
     ),
     "base64 of another thing": (
         {**ENV, "DVP_KUBERNETES_CONFIG_BASE64": encoded("s3cret")},
-        "DVP_KUBERNETES_CONFIG_BASE64: Invalid kube-config file. Expected key",
+        "DVP_KUBERNETES_CONFIG_BASE64: malformed: must be a mapping",
     ),
     "no YAML": (
         {**ENV, "DVP_KUBERNETES_CONFIG_BASE64": "a: b: s3cret"},
