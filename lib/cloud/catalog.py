@@ -74,11 +74,14 @@ class StorageType:
 
     id: stays the same when the type is renamed; empty where the cloud has none.
     is_default: it is the default of the cloud for the StorageClasses of its clusters.
+    reclaim_policy, is_expandable: fields of a StorageClass of this type.
     """
 
     name: str
     id: str = ""
     is_default: bool = False
+    reclaim_policy: str = "Delete"
+    is_expandable: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

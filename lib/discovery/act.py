@@ -112,17 +112,20 @@ def manifest(creation: model.CreateClass, of: provider.Provider) -> Json:
         "name": storage_class.name,
         "labels": dict((model.OWNERSHIP_LABEL,)),
     }
-    annotations = _recorded(creation)
+    annotations = _recorded(creation.offered.id, creation.choice)
     if storage_class.is_default:
         annotations[model.DEFAULT_CLASS] = "true"
     if annotations:
         metadata["annotations"] = annotations
+    policy = creation.offered.reclaim_policy
     return head | {
         "metadata": metadata,
+        # The reference omits the default.
+        **({"reclaimPolicy": policy} if policy != "Delete" else {}),
         "provisioner": of.provisioner,
         "parameters": of.class_parameters(storage_class.volume_type),
         "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": True,
+        "allowVolumeExpansion": creation.offered.is_expandable,
     }
 
 
@@ -136,16 +139,16 @@ def _head(resource: Resource, name: str) -> Json:
 
 def _patch(change: model.ChangeClass, version: str) -> Mapping[str, object]:
     metadata: Json = {"resourceVersion": version}
-    annotations = _recorded(change)
+    annotations = _recorded(change.type_id, change.choice)
     if change.is_default is not None:
         annotations[model.DEFAULT_CLASS] = "true" if change.is_default else None
         annotations[model.BETA_DEFAULT_CLASS] = None
     if annotations:
         metadata["annotations"] = annotations
-    return {"metadata": metadata, "allowVolumeExpansion": True}
+    return {"metadata": metadata, "allowVolumeExpansion": change.is_expandable}
 
 
-def _recorded(action: model.CreateClass | model.ChangeClass) -> Json:
+def _recorded(type_id: str, choice: str) -> Json:
     """Return the annotations that record type ID and default of a class."""
-    recorded = {model.TYPE_ID: action.type_id, model.DEFAULT_CHOICE: action.choice}
+    recorded = {model.TYPE_ID: type_id, model.DEFAULT_CHOICE: choice}
     return {key: value for key, value in recorded.items() if value}

@@ -8,6 +8,7 @@ list lacks the type; the default class stays the default unless the user names a
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
+from lib.cloud.catalog import StorageType
 from lib.discovery import model, storage_classes
 from lib.discovery.model import Action, MissingType, ObservedClasses, StoredClass
 
@@ -43,14 +44,13 @@ class _Plan:
         """The stored classes with our label, by name."""
         return _owned(self.snapshot)
 
-    def type_id(self, volume_type: str) -> str:
-        """Return the ID of a type in the list; empty for one that is not in it."""
-        ids = (
-            offered_type.id
+    def offered(self, desired: storage_classes.StorageClass) -> StorageType:
+        """Return the type of a desired class; desired classes follow from the list."""
+        return next(
+            offered_type
             for offered_type in self.snapshot.offered
-            if offered_type.name == volume_type
+            if offered_type.name == desired.volume_type
         )
-        return next(ids, "")
 
     def is_obsolete(self, stored: StoredClass) -> bool:
         """Report whether the volume type of a class was renamed or deleted."""
@@ -103,12 +103,11 @@ def _changes(plan: _Plan) -> tuple[list[Action], list[Action], list[Action]]:
     last: list[Action] = []
     for desired in plan.choice.classes:
         stored = plan.owned.get(desired.name)
-        creation = model.CreateClass(
-            desired, plan.type_id(desired.volume_type), plan.recorded
-        )
+        offered = plan.offered(desired)
+        creation = model.CreateClass(desired, offered, plan.recorded)
         if stored is None:
             additions.append(creation)
-        elif _is_as_desired(stored, desired, plan.settings):
+        elif _is_as_desired(stored, offered, plan.settings):
             change = _change(stored, desired, plan)
             (unmark if stored.is_default else additions).extend(change)
         elif stored.volume_type == desired.volume_type or plan.is_obsolete(stored):
@@ -341,15 +340,13 @@ def _delete(stored: StoredClass) -> model.DeleteClass:
 
 
 def _is_as_desired(
-    stored: StoredClass,
-    desired: storage_classes.StorageClass,
-    settings: model.DiscoverySettings,
+    stored: StoredClass, desired: StorageType, settings: model.DiscoverySettings
 ) -> bool:
     """Compare the immutable fields of a StorageClass."""
     return (
         stored.provisioner == settings.provider.provisioner
-        and stored.parameters == settings.provider.class_parameters(desired.volume_type)
-        and stored.reclaim_policy == "Delete"
+        and stored.parameters == settings.provider.class_parameters(desired.name)
+        and stored.reclaim_policy == desired.reclaim_policy
         and stored.volume_binding_mode == "WaitForFirstConsumer"
     )
 
@@ -362,19 +359,24 @@ def _change(
         is_default = True
     elif stored.is_default and not desired.is_default and plan.default.is_explicit:
         is_default = False
-    type_id = plan.type_id(desired.volume_type)
-    new_id = type_id if type_id != stored.type_id else ""
+    offered = plan.offered(desired)
+    new_id = offered.id if offered.id != stored.type_id else ""
     choice = plan.recorded if plan.recorded != stored.default_choice else ""
     if (
         is_default is None
         and not new_id
         and not choice
-        and stored.allow_volume_expansion
+        and stored.allow_volume_expansion == offered.is_expandable
     ):
         return []
     meta = stored.metadata
     change = model.ChangeClass(
-        meta.name, meta.resource_version, is_default, new_id, choice
+        meta.name,
+        meta.resource_version,
+        is_default,
+        new_id,
+        choice,
+        offered.is_expandable,
     )
     return [change]
 
@@ -385,6 +387,10 @@ def _record(stored: StoredClass, plan: _Plan) -> list[Action]:
         return []
     meta = stored.metadata
     change = model.ChangeClass(
-        meta.name, meta.resource_version, None, choice=plan.recorded
+        meta.name,
+        meta.resource_version,
+        None,
+        choice=plan.recorded,
+        is_expandable=stored.allow_volume_expansion,
     )
     return [change]

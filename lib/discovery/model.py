@@ -348,10 +348,10 @@ class ShowOrphans:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreateClass:
-    """Create a StorageClass. type_id, choice: values of annotations, if not empty."""
+    """Create a StorageClass of a type. choice: value of an annotation, if not empty."""
 
     desired: storage_classes.StorageClass
-    type_id: str = ""
+    offered: StorageType
     choice: str = ""
 
 
@@ -369,7 +369,7 @@ class ChangeClass:
     """Change mutable fields of an owned StorageClass, as observed.
 
     is_default: None: unchanged. type_id, choice: values of annotations; empty:
-    unchanged.
+    unchanged. is_expandable: value of allowVolumeExpansion.
     """
 
     name: str
@@ -377,6 +377,7 @@ class ChangeClass:
     is_default: bool | None
     type_id: str = ""
     choice: str = ""
+    is_expandable: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

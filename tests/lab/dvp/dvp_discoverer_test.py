@@ -240,6 +240,9 @@ def test_classes_are_published_and_kept(daemon: Daemon, discovery: Discovery) ->
         print(name, item["parameters"], item["volumeBindingMode"])
         assert item["parameters"] == {PARAMETER: name}
         assert item["volumeBindingMode"] == "WaitForFirstConsumer"
+    kept = discovery.classes()[KEPT]
+    assert (kept["reclaimPolicy"], kept["allowVolumeExpansion"]) == ("Retain", False)
+    assert discovery.classes()[projects.STORAGE]["allowVolumeExpansion"] is True
     waiting.until("a default", lambda: discovery.default() == [projects.STORAGE])
     assert failing(daemon) == set()
     assert daemon.ask("/healthz") == (200, "ok")

@@ -1,6 +1,7 @@
 """What each step decides, by tables."""
 
 import datetime
+from typing import Any
 
 import pytest
 
@@ -180,7 +181,9 @@ def create(
 ) -> model.CreateClass:
     expected = storage_classes.StorageClass(name, volume_type, default)
     type_id = NAMES_OF_IDS.get(volume_type, f"id-{volume_type}")
-    return model.CreateClass(expected, type_id, choice)
+    return model.CreateClass(
+        expected, catalog.StorageType(volume_type, type_id), choice
+    )
 
 
 def change(
@@ -600,6 +603,36 @@ def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
     )
     observed = model.ObservedClasses(types, existing)
     assert decide.decide(observed, settings, NOW).actions == (delete("ssd-r1"),)
+
+
+def offered(
+    types: tuple[catalog.StorageType, ...],
+    classes: tuple[model.StoredClass, ...],
+    recorded: str = "",
+) -> tuple[model.Action, ...]:
+    """Return the changes of classes for these types."""
+    observed = model.ObservedClasses(types, classes, {}, SECRET, recorded)
+    settings = model.DiscoverySettings(manages_classes=True, provider=OPENSTACK)
+    return decide.decide(observed, settings, NOW).actions
+
+
+def test_reclaim_policy_and_expansion_are_those_of_the_type() -> None:
+    """The policy is immutable: the class is recreated; expansion is changed."""
+    kept = catalog.StorageType(
+        "a", "id-a", reclaim_policy="Retain", is_expandable=False
+    )
+    expected = model.CreateClass(
+        storage_classes.StorageClass("a", "a", True), kept, "a"
+    )
+    mine: dict[str, Any] = {"default": True, "choice": "a"}
+    retained = stored("a", "a", reclaim="Retain", **mine)
+    same = stored("a", "a", reclaim="Retain", expands=False, **mine)
+    smaller = model.ChangeClass("a", "7", None, is_expandable=False)
+    deleted = stored("a", "a", **mine)
+    assert offered((kept,), ()) == (expected,)
+    assert offered((kept,), (deleted,), "a")[-2:] == (delete("a"), expected)
+    assert offered((kept,), (retained,)) == (smaller,)
+    assert offered((kept,), (same,)) == ()
 
 
 def test_no_types_at_all_delete_no_class() -> None:

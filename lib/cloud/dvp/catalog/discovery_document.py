@@ -22,6 +22,8 @@ DEFAULTS = (
 DEFAULT_ZONES = ("default",)
 _BINDING = "WaitForFirstConsumer"
 """Of every class of a child, whatever that of the parent is."""
+_RECLAIM = "Delete"
+"""Source: Kubernetes, default of reclaimPolicy."""
 
 Entry = Mapping[str, object]
 
@@ -51,7 +53,13 @@ def write(
 def storage_types(classes: Iterable[ParentStorageClass]) -> tuple[StorageType, ...]:
     """Return the classes that children may use; the name of a class never changes."""
     return tuple(
-        StorageType(name, name, is_default=_is_default(item))
+        StorageType(
+            name,
+            name,
+            is_default=_is_default(item),
+            reclaim_policy=item.reclaim_policy or _RECLAIM,
+            is_expandable=bool(item.allow_volume_expansion),
+        )
         for item in classes
         if (name := item.metadata.name) and not _is_skipped(item)
     )
@@ -62,7 +70,7 @@ def _entry(item: ParentStorageClass) -> Entry:
         {
             "name": item.metadata.name,
             "volumeBindingMode": _BINDING,
-            "reclaimPolicy": item.reclaim_policy or "Delete",
+            "reclaimPolicy": item.reclaim_policy or _RECLAIM,
             "allowVolumeExpansion": bool(item.allow_volume_expansion),
             "isEnabled": not _is_skipped(item),
             "isDefault": _is_default(item),

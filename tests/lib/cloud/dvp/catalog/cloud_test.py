@@ -34,7 +34,7 @@ class Ground:
     """One project of a parent in memory."""
 
     installer_document: Mapping[str, object] = {"zones": ["a"]}
-    storage_type = StorageType("fast", "fast", is_default=True)
+    storage_type = StorageType("fast", "fast", is_default=True, is_expandable=False)
     no_type = "nothing"
 
     def __init__(self) -> None:
