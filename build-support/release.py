@@ -24,7 +24,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 ROOT = pathlib.Path()
 LOCK = "3rdparty/python/default.lock.txt"
-UMBRELLA = "cloud-provider-openstack"
+UMBRELLAS = ("cloud-provider-dvp", "cloud-provider-openstack")
 IMAGES = pathlib.Path("dist/images")
 TIMEOUT_S = 1800.0
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
@@ -257,11 +257,11 @@ def chart_field(text: str, field: str) -> str:
 def chart_bumps(root: pathlib.Path, component: str, tag: str) -> list[str]:
     """Return the change of version of the charts that contain the component."""
     bumps = []
-    for chart in (component, UMBRELLA):
+    for chart in (component, *UMBRELLAS):
         file = f"charts/{chart}/Chart.yaml"
         here = root / file
         if not here.exists() or (
-            chart == UMBRELLA and f"- name: {component}\n" not in here.read_text()
+            chart in UMBRELLAS and f"- name: {component}\n" not in here.read_text()
         ):
             continue
         new = chart_field(here.read_text(), "version")

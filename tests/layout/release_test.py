@@ -135,6 +135,26 @@ def test_a_release_is_prepared(release: ModuleType, root: pathlib.Path) -> None:
     ]
 
 
+def test_a_component_of_two_clouds_changes_both_umbrella_charts(
+    release: ModuleType, tmp_path: pathlib.Path
+) -> None:
+    for chart, component in (
+        ("csi-controller", ""),
+        ("cloud-provider-dvp", "csi-controller"),
+        ("cloud-provider-openstack", "csi-controller"),
+    ):
+        folder = tmp_path / "charts" / chart
+        folder.mkdir(parents=True)
+        text = f"version: 0.2.0\ndependencies:\n  - name: {component or 'library'}\n"
+        (folder / "Chart.yaml").write_text(text)
+    assert release.chart_bumps(tmp_path, "csi-controller", "") == [
+        "csi-controller none -> 0.2.0",
+        "cloud-provider-dvp none -> 0.2.0",
+        "cloud-provider-openstack none -> 0.2.0",
+    ]
+    assert release.chart_bumps(tmp_path, "capdvp", "") == []
+
+
 def test_files_that_no_release_contains_are_no_change(
     release: ModuleType, root: pathlib.Path
 ) -> None:

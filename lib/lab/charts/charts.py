@@ -8,7 +8,7 @@ import dataclasses
 import json
 import pathlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jsonschema
@@ -28,6 +28,20 @@ UMBRELLA = "cloud-provider-openstack"
 """The chart of all components for OpenStack; carries a copy of each."""
 COMPONENTS = ("cloud-data-discoverer", "csi-controller", "csi-node", "openstack-ccm")
 """Charts of the umbrella."""
+DVP_UMBRELLA = "cloud-provider-dvp"
+UMBRELLAS: Mapping[str, Sequence[str]] = {
+    UMBRELLA: COMPONENTS,
+    DVP_UMBRELLA: (
+        "capdvp",
+        "cloud-data-discoverer",
+        "csi-controller",
+        "csi-node",
+        "dvp-ccm",
+    ),
+}
+"""Charts of all components of a cloud, with their components."""
+NOT_CARRIED = frozenset({(DVP_UMBRELLA, "cloud-data-discoverer", "crds")})
+"""Umbrella, component and folder: kinds of which the cloud has no objects."""
 LIBRARY = "library"
 """The chart whose templates the others use; each carries a copy of it."""
 
@@ -87,6 +101,11 @@ SNAPSHOTS = (
     Snapshot(UMBRELLA, "defaults", SYSTEM),
     Snapshot(UMBRELLA, "one-host", SYSTEM),
     Snapshot(UMBRELLA, "production", "openstack-system"),
+    Snapshot(DVP_UMBRELLA, "child", "dvp-system"),
+    Snapshot(DVP_UMBRELLA, "deckhouse", PLATFORM_OF_DVP),
+    Snapshot(DVP_UMBRELLA, "defaults", SYSTEM),
+    Snapshot(DVP_UMBRELLA, "own-secrets", SYSTEM),
+    Snapshot(DVP_UMBRELLA, "production", "dvp-system"),
     Snapshot("capdvp", "deckhouse", PLATFORM_OF_DVP),
     Snapshot("capdvp", "usual", "capdvp-system"),
     Snapshot("cloud-data-discoverer", "proxy", PLATFORM),
@@ -167,13 +186,19 @@ def render_from(
     return helm.run(where, words)
 
 
-def component(root: pathlib.Path, chart: str) -> Mapping[str, str]:
-    """Return the texts of a chart's files that the umbrella carries, by path in it.
+def component(
+    root: pathlib.Path, chart: str, umbrella: str = UMBRELLA
+) -> Mapping[str, str]:
+    """Return the texts of a chart's files that an umbrella carries, by path in it.
 
     Without the library, whose templates are shared within an umbrella.
     """
     top = folder(root, chart)
-    kept = ("templates", "files", "crds")
+    kept = (
+        name
+        for name in ("templates", "files", "crds")
+        if (umbrella, chart, name) not in NOT_CARRIED
+    )
     nested = [file for name in kept for file in sorted((top / name).glob("*"))]
     files = [top / "Chart.yaml", top / "values.yaml", top / "values.schema.json"]
     return {
@@ -196,11 +221,13 @@ def carried(root: pathlib.Path, chart: str, copy: str = LIBRARY) -> pathlib.Path
 
 
 def vendor(root: pathlib.Path) -> None:
-    """Write the copies: the library in every chart, components in the umbrella."""
+    """Write the copies: the library in every chart, components in the umbrellas."""
     for chart in sorted({snapshot.chart for snapshot in SNAPSHOTS}):
         _write(carried(root, chart), library(root))
-    for chart in COMPONENTS:
-        _write(carried(root, UMBRELLA, chart), component(root, chart))
+    for umbrella, parts in UMBRELLAS.items():
+        for chart in parts:
+            copy = carried(root, umbrella, chart)
+            _write(copy, component(root, chart, umbrella))
 
 
 def _write(copy: pathlib.Path, files: Mapping[str, str]) -> None:

@@ -23,6 +23,7 @@ ROOT = pathlib.Path("charts")
 CCM = "openstack-ccm"
 DVP = "dvp-ccm"
 CAPDVP = "capdvp"
+DVP_STATE = "cloud-provider-dvp"
 DISCOVERER = "cloud-data-discoverer"
 OSDPL = "osdpl-controller"
 AFTER = 100
@@ -146,6 +147,24 @@ ROWS = (
         gauge(2, 0),
         15,
         "errors: RouteConflict. 2 Nodes",
+    ),
+    Row(
+        DVP_STATE,
+        "D8CloudProviderDVPDefaultStorageClassDrifted",
+        "d8_cloud_provider_dvp_default_storage_class_drifted",
+        {},
+        gauge(1, 0),
+        10,
+        "default class of the parent has changed",
+    ),
+    Row(
+        DVP_STATE,
+        "D8CloudProviderDVPMigrationPending",
+        "d8_cloud_provider_dvp_migration_pending",
+        {},
+        gauge(1, 0),
+        1,
+        "settings of the first generation",
     ),
     Row(DVP, "DvpCCMDown", "up", {}, gauge(0, 1), 10, "dvp-ccm is down"),
     Row(
@@ -390,7 +409,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     return ask
 
 
-@pytest.mark.parametrize("chart", [CAPDVP, CCM, DISCOVERER, DVP, OSDPL])
+@pytest.mark.parametrize("chart", [CAPDVP, CCM, DISCOVERER, DVP, DVP_STATE, OSDPL])
 def test_prometheus_takes_the_rules(judge: Judge, chart: str) -> None:
     """Fields, expressions and the templates of texts; each alert has its row."""
     assert judge(rules(chart), ())["problems"] == []

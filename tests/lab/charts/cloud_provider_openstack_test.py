@@ -1,18 +1,13 @@
 """The umbrella chart: rendered, installed, changed, rolled back and removed by helm."""
 
-import functools
 import json
-import sys
 
 import pytest
 
 from lib.kube import resources
-from lib.lab import errors, places
+from lib.lab import places
 from lib.lab.charts import charts
-from lib.lab.kube import control_plane
-from lib.lab.run import processes, progress
-from tests.harness import testing
-from tests.lab.charts import installing, rendering
+from tests.lab.charts import installing, rendering, umbrellas
 
 CHART = "cloud-provider-openstack"
 CSI_DRIVER = ("CSIDriver", "", "cinder.csi.openstack.org")
@@ -77,17 +72,6 @@ MISTAKES = [
 """What is wrong, what is set, what helm must name."""
 SETS = ("defaults", "production", "deckhouse")
 """Values of the releases: install, upgrade, upgrade; then two rollbacks."""
-SERVERS = {
-    "1.36": (),
-    "1.33": ("--emulated-version=1.33", "--min-compatibility-version=1.33"),
-}
-NOT_STORED = "csi-controller.csiDriver.nodeAllocatableUpdatePeriodSeconds=0"
-"""For an emulated server: helm reads the program's version; the field is dropped."""
-VERSIONS = testing.by_tier(("1.36",), tuple(SERVERS))
-
-
-def release(ground: installing.Ground, home: str) -> installing.Release:
-    return installing.prepare(ground, CASE, home)
 
 
 @pytest.mark.parametrize("name", charts.of(CHART))
@@ -107,89 +91,23 @@ def test_mistakes_are_rejected_before_anything_is_created(
     ground: installing.Ground,
 ) -> None:
     """By helm install, which names the field; prints the table."""
-    before = installing.until(ground.everything)
-    folder = charts.folder(installing.ROOT, CHART)
-    wrong = []
-    for title, setting, named in MISTAKES:
-        words = ("install", CHART, folder, "--namespace", CASE.home, "--skip-crds")
-        try:
-            ground.helm(*words, "--set", setting)
-            message = "installed"
-        except errors.LabError as error:
-            message = " ".join(str(error).split())
-        print(f"{title:30} {message[-110:]}")
-        if named not in message:
-            wrong.append((title, named, message))
-    assert wrong == []
-    assert len(MISTAKES) >= 20
-    assert installing.until(ground.everything) == before
+    mistakes = [umbrellas.Mistake(*row) for row in MISTAKES]
+    umbrellas.mistakes_are_rejected(ground, CASE, mistakes)
 
 
 def test_a_missing_kind_is_reported_before_anything_is_created(
     ground: installing.Ground,
 ) -> None:
-    """A CRD of others that is missing, or too old to have the version."""
-    before = installing.until(ground.everything)
-    production = charts.of(CHART)["production"]
-    deployed = release(ground, CASE.home)
-    with pytest.raises(errors.LabError, match='kind "VerticalPodAutoscaler"'):
-        deployed.run("install", production, "--skip-crds")
-    assert installing.until(ground.everything) == before
+    umbrellas.a_missing_kind_is_reported(ground, CASE)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", umbrellas.VERSIONS)
 def test_installed_upgraded_rolled_back_and_removed(
     ground: installing.Ground, operators: None, version: str
 ) -> None:
     """With three sets of values; every object is stored as it was rendered."""
     del operators
-    if SERVERS[version]:
-        processes.stop(ground.where, ["kube-apiserver"], patience_s=0.5)
-        shown = progress.Lines(sys.stderr)
-        control_plane.up(ground.where, shown, api_arguments=SERVERS[version])
-    served = installing.until(lambda: ground.get("/version"))
-    minor = served.get("emulationMinor") or served["minor"]
-    assert f"1.{minor}" == version
-    before = installing.until(ground.everything)
-    deployed = release(ground, CASE.home)
-    names: dict[int, set[installing.Name]] = {}
-    for revision, name in enumerate(SETS, 1):
-        verb = "install" if revision == 1 else "upgrade"
-        more = ("--set", NOT_STORED) if SERVERS[version] else ()
-        deployed.run(verb, charts.of(CHART)[name], *more)
-        names[revision] = deployed.check()
-    for revision in (2, 1):
-        place = ("--namespace", CASE.home)
-        ground.helm("rollback", CHART, str(revision), *place)
-        assert deployed.check() == names[revision]
-        others = set.union(*names.values()) - names[revision]
-        installing.until_none(functools.partial(remaining, ground, others))
-    print(f"{version}: {[len(rows) for rows in names.values()]} objects")
-    assert_second_release_is_rejected(ground)
-    deployed.uninstall(before)
-
-
-def remaining(
-    ground: installing.Ground, names: set[installing.Name]
-) -> set[installing.Name]:
-    """Return those of some objects that still exist."""
-    return names & ground.everything()
-
-
-def assert_second_release_is_rejected(ground: installing.Ground) -> None:
-    """Objects of the cluster belong to the first release, which helm names."""
-    before = installing.until(ground.everything)
-    folder = charts.folder(installing.ROOT, CHART)
-    words = ("install", "second", folder, "--namespace", charts.PLATFORM)
-    with pytest.raises(errors.LabError, match="exists and cannot be") as caught:
-        ground.helm(*words)
-    assert f'"{CHART}"' in str(caught.value)
-    records = installing.until(ground.everything) - before
-    # helm keeps a record of the failed release.
-    assert {kind for kind, _, _ in records} <= {"Secret"}
-    assert {home for _, home, _ in records} <= {charts.PLATFORM}
-    for _, home, name in records:
-        ground.delete(f"/api/v1/namespaces/{home}/secrets/{name}")
+    umbrellas.changed_rolled_back_and_removed(ground, CASE, SETS, version)
 
 
 def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
@@ -199,17 +117,10 @@ def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
     body = json.dumps(labels).encode()
     ground.api.patch(resources.NODES, "host", body, timeout_s=installing.TIMEOUT_S)
     before = installing.until(ground.everything)
-    deployed = release(ground, CASE.home)
+    deployed = umbrellas.release(ground, CASE, CASE.home)
     deployed.run("install", charts.of(CHART)["defaults"])
-
-    def created() -> dict[str, int]:
-        pods = ground.get(f"/api/v1/namespaces/{CASE.home}/pods")["items"]
-        apps = [pod["metadata"]["labels"]["app"] for pod in pods]
-        return {name: apps.count(name) for name in sorted(set(apps))}
-
     expected = dict.fromkeys(charts.COMPONENTS, 1) | {"openstack-ccm": 2}
-    installing.until(lambda: created() == expected)
-    print(created())
+    installing.until(lambda: umbrellas.pods(ground, CASE.home) == expected)
     notes = ground.helm("get", "notes", CHART, "--namespace", CASE.home)
     assert "this Secret does not exist" in notes
     deployed.uninstall(before)

@@ -49,6 +49,7 @@ ANYWHERE = re.compile(
     r"d8-cloud-provider-openstack"  # the namespace of the snapshot
     r"|d8-(cloud-provider-discovery-data|provider-cluster-configuration)"
     r"|^deckhouse\.io$"  # the group of the catalog
+    r"|\bd8_cloud_provider_dvp_[a-z_]+"  # metrics of the module's alerts
     r"|csi[.-]dvp[.-]deckhouse[.-]io"  # the driver of DVP, and its Leases
     r"|^deckhouse(clusters|machines|machinetemplates)(/status)?$"  # for Cluster API
 )
@@ -169,7 +170,7 @@ def test_deckhouse_is_seen_only_with_its_switch(snapshot: charts.Snapshot) -> No
 
 def test_each_chart_has_a_snapshot_with_and_without_deckhouse() -> None:
     rows = {(snapshot.chart, has_deckhouse(snapshot)) for snapshot in charts.SNAPSHOTS}
-    every = (*EVERY_CHART, "capdvp", charts.UMBRELLA)
+    every = (*EVERY_CHART, "capdvp", *charts.UMBRELLAS)
     assert rows == {(chart, on) for chart in every for on in (False, True)}
 
 

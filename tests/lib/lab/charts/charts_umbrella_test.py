@@ -1,8 +1,10 @@
-"""Rules of the chart cloud-provider-openstack and of the copies that it contains."""
+"""Rules of the umbrella charts and of the copies that they contain."""
 
+import functools
+import json
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -11,12 +13,26 @@ import yaml
 from lib.lab.charts import charts
 
 ROOT = pathlib.Path()
-CHART = charts.folder(ROOT, charts.UMBRELLA)
-SNAPSHOTS = charts.of(charts.UMBRELLA)
+OPENSTACK, DVP = charts.UMBRELLAS
+SNAPSHOTS = {
+    f"{snapshot.chart}-{snapshot.name}": snapshot
+    for snapshot in charts.SNAPSHOTS
+    if snapshot.chart in charts.UMBRELLAS
+}
+OF_OPENSTACK = tuple(name for name in SNAPSHOTS if name.startswith(OPENSTACK))
+OF_DVP = tuple(name for name in SNAPSHOTS if name.startswith(DVP))
+COMPONENTS = [
+    (umbrella, component)
+    for umbrella, components in charts.UMBRELLAS.items()
+    for component in components
+]
+MANAGERS = {OPENSTACK: "openstack-ccm", DVP: "dvp-ccm"}
 MAIN = {
+    "capdvp": "capdvp",
     "cloud-data-discoverer": "cloud-data-discoverer",
     "csi-controller": "controller",
     "csi-node": "node",
+    "dvp-ccm": "dvp-ccm",
     "openstack-ccm": "openstack-ccm",
 }
 """The component's own container, by component."""
@@ -27,22 +43,36 @@ SIDECARS = {
 }
 """Containers with the modes sidecar and builtin, and components that can run them."""
 EXPECTED_SIDECARS = {
-    "balancers-only": set(),
-    "defaults": set(),
-    "deckhouse": set(SIDECARS),
-    "one-host": {"livenessprobe", "node-driver-registrar"},
-    "production": set(),
+    f"{OPENSTACK}-deckhouse": set(SIDECARS),
+    f"{OPENSTACK}-one-host": {"livenessprobe", "node-driver-registrar"},
+    f"{DVP}-deckhouse": set(SIDECARS),
+    f"{DVP}-own-secrets": {"livenessprobe", "node-driver-registrar"},
 }
+"""In the other snapshots there are none."""
 
 
+@functools.cache
 def values(name: str) -> dict[str, Any]:
     return SNAPSHOTS[name].all_values(ROOT)
 
 
+@functools.cache
+def objects(name: str) -> list[dict[str, Any]]:
+    return SNAPSHOTS[name].objects(ROOT)
+
+
+def workloads(name: str) -> dict[str, dict[str, Any]]:
+    """Return the spec of the workload of each component."""
+    return {
+        item["metadata"]["name"].removesuffix("-dvp"): item["spec"]
+        for item in objects(name)
+        if item["kind"] in ("Deployment", "DaemonSet")
+    }
+
+
 def pods(name: str) -> dict[str, dict[str, Any]]:
     """Return the spec of the pods of each component."""
-    workloads = SNAPSHOTS[name].workloads(ROOT)
-    return {key: spec["template"]["spec"] for key, spec in workloads.items()}
+    return {key: spec["template"]["spec"] for key, spec in workloads(name).items()}
 
 
 def containers(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -52,33 +82,39 @@ def containers(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield component, container
 
 
-def test_there_are_five_typical_sets_of_values() -> None:
-    assert len(SNAPSHOTS) == 5
-    assert values("defaults") == yaml.safe_load((CHART / "values.yaml").read_text())
+@pytest.mark.parametrize("umbrella", charts.UMBRELLAS)
+def test_there_are_five_typical_sets_of_values(umbrella: str) -> None:
+    assert len(charts.of(umbrella)) == 5
+    usual = (charts.folder(ROOT, umbrella) / "values.yaml").read_text()
+    assert values(f"{umbrella}-defaults") == yaml.safe_load(usual)
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_the_values_of_the_snapshots_are_valid(name: str) -> None:
-    assert charts.refused(ROOT, charts.UMBRELLA, values(name)) == []
+    assert charts.refused(ROOT, SNAPSHOTS[name].chart, values(name)) == []
 
 
-@pytest.mark.parametrize("component", charts.COMPONENTS)
-def test_the_umbrella_carries_each_component_as_it_is(component: str) -> None:
+@pytest.mark.parametrize(("umbrella", "component"), COMPONENTS)
+def test_the_umbrella_carries_each_component_as_it_is(
+    umbrella: str, component: str
+) -> None:
     """`mooring lab charts` writes the copies; the library is in the umbrella itself."""
-    copy = charts.carried(ROOT, charts.UMBRELLA, component)
+    copy = charts.carried(ROOT, umbrella, component)
     carried = {
         str(file.relative_to(copy)): file.read_text()
         for file in copy.rglob("*")
         if file.is_file()
     }
-    assert carried == charts.component(ROOT, component)
+    assert carried == charts.component(ROOT, component, umbrella)
     print(f"{component:24} {len(carried)} files")
 
 
-def test_its_dependencies_are_the_versions_of_the_components() -> None:
-    head = yaml.safe_load((CHART / "Chart.yaml").read_text())
+@pytest.mark.parametrize("umbrella", charts.UMBRELLAS)
+def test_its_dependencies_are_the_versions_of_the_components(umbrella: str) -> None:
+    chart = charts.folder(ROOT, umbrella)
+    head = yaml.safe_load((chart / "Chart.yaml").read_text())
     needed = {item["name"]: item for item in head["dependencies"]}
-    assert set(needed) == {*charts.COMPONENTS, charts.LIBRARY}
+    assert set(needed) == {*charts.UMBRELLAS[umbrella], charts.LIBRARY}
     for name, dependency in needed.items():
         own = yaml.safe_load((charts.folder(ROOT, name) / "Chart.yaml").read_text())
         assert dependency["version"] == own["version"], name
@@ -109,7 +145,7 @@ def test_registry_and_pull_secrets_are_the_same_for_all(name: str) -> None:
             assert container["image"].startswith(f"{shared['sidecarRegistry']}/")
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OF_OPENSTACK)
 def test_one_secret_serves_all_that_call_the_cloud(name: str) -> None:
     """csi-node does not: no credentials are on the Nodes."""
     shared = values(name)["global"]
@@ -137,7 +173,70 @@ def test_one_secret_serves_all_that_call_the_cloud(name: str) -> None:
             assert flags == [f"--cloud-config=/etc/config/{expected[1]}"]
 
 
-@pytest.mark.parametrize("name", SNAPSHOTS)
+@pytest.mark.parametrize("name", OF_DVP)
+def test_credentials_of_the_parent_are_where_they_are_used(name: str) -> None:
+    """One Secret, one per component, or those of Deckhouse; prints them.
+
+    Variables that are not set are keys of the same Secret.
+    """
+    shared = values(name)["global"]
+    parent, by_default = shared["parent"], "dvp-credentials"
+    is_apart = parent["capdvpKubeconfig"] or shared["deckhouse"]["enabled"]
+    for component, pod in pods(name).items():
+        secrets = [
+            volume["secret"]["secretName"]
+            for volume in pod["volumes"]
+            if "secret" in volume
+        ]
+        if component == "csi-node":
+            assert secrets == []
+            continue
+        own = f"{by_default}-capdvp" if is_apart and component == "capdvp" else ""
+        named = parent["secretNames"].get(component) or parent["secretName"]
+        expected = named or own or by_default
+        print(f"{name:32} {component:24} {secrets}")
+        assert secrets == [expected]
+        (container,) = (
+            item for item in pod["containers"] if item["name"] == MAIN[component]
+        )
+        env = {item["name"]: item for item in container["env"]}
+        for variable, value, key in (
+            ("DVP_NAMESPACE", parent["namespace"], "namespace"),
+            ("CLUSTER_UUID", shared["clusterID"], "clusterUUID"),
+        ):
+            reference = {"secretKeyRef": {"name": expected, "key": key}}
+            source = {"value": value} if value else {"valueFrom": reference}
+            assert env[variable] == {"name": variable, **source}
+        key = "kubeconfig" if named else "kubernetesConfigBase64"
+        assert f"--parent-kubeconfig=/etc/parent/{key}" in container["args"]
+    created = [
+        item["metadata"]["name"] for item in objects(name) if item["kind"] == "Secret"
+    ]
+    expected_names = [
+        by_default + suffix
+        for field, suffix in (("kubeconfig", ""), ("capdvpKubeconfig", "-capdvp"))
+        if parent[field]
+    ]
+    assert created == expected_names
+
+
+@pytest.mark.parametrize("name", OF_DVP)
+def test_zones_are_those_of_the_values(name: str) -> None:
+    """Failure domains of capdvp, and zones of the discovery data."""
+    zones = values(name)["global"]["zones"]
+    by_component = dict(containers(name))
+    flag = f"--zones={','.join(zones)}"
+    assert (flag in by_component["capdvp"]["args"]) is bool(zones)
+    env = {
+        variable["name"]: variable.get("value")
+        for component, container in containers(name)
+        if component == container["name"] == "cloud-data-discoverer"
+        for variable in container["env"]
+    }
+    assert json.loads(env["MODULE_CONFIG"] or "") == ({"zones": zones} if zones else {})
+
+
+@pytest.mark.parametrize("name", OF_OPENSTACK)
 def test_one_cluster_id_marks_volumes_and_load_balancers(name: str) -> None:
     expected = values(name)["global"]["clusterID"]
     observed = {}
@@ -183,7 +282,7 @@ def test_the_address_of_the_api_server(name: str) -> None:
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_replicas_follow_the_hosts_of_the_control_plane(name: str) -> None:
     """One host, one replica; never more replicas than hosts."""
-    workload = SNAPSHOTS[name].workloads(ROOT).get("openstack-ccm")
+    workload = workloads(name).get(MANAGERS[SNAPSHOTS[name].chart])
     hosts = values(name)["global"]["controlPlaneNodes"]
     assert workload is not None
     assert workload["replicas"] == (hosts or 2)
@@ -200,7 +299,7 @@ def test_each_sidecar_runs_in_its_mode(name: str) -> None:
     for sidecar in SIDECARS:
         mode = "sidecar" if sidecar in observed else "builtin"
         print(f"{name:16} {sidecar:24} {mode}")
-    assert observed & set(SIDECARS) == EXPECTED_SIDECARS[name]
+    assert observed & set(SIDECARS) == EXPECTED_SIDECARS.get(name, set())
     for component, container in containers(name):
         if container["name"] in SIDECARS:
             assert component in SIDECARS[container["name"]].split()
@@ -221,10 +320,11 @@ def test_every_container_that_serves_has_a_probe(name: str) -> None:
             continue
         asked = container["livenessProbe"]["httpGet"]["port"]
         served = {
-            port["containerPort"]
+            port[key]
             for other, item in containers(name)
             if other == component
             for port in item.get("ports", ())
+            for key in ("containerPort", "name")
         }
         assert asked in served, component
 
@@ -268,15 +368,23 @@ def test_names_of_objects_are_unique(name: str) -> None:
     """Charts share templates, so a copy of another chart's object would be lost."""
     names = [
         (item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"])
-        for item in SNAPSHOTS[name].objects(ROOT)
+        for item in objects(name)
     ]
     assert len(names) == len(set(names))
 
 
-def test_autoscalers_know_the_containers_of_their_pods() -> None:
+@pytest.mark.parametrize("umbrella", charts.UMBRELLAS)
+def test_autoscalers_know_the_containers_of_their_pods(umbrella: str) -> None:
     """Each component has its own policies, although all have one template."""
-    autoscalers = SNAPSHOTS["production"].objects(ROOT, "VerticalPodAutoscaler")
-    by_component = pods("production")
+    name = f"{umbrella}-production"
+    autoscalers = [
+        item for item in objects(name) if item["kind"] == "VerticalPodAutoscaler"
+    ]
+    by_component = {
+        item["metadata"]["name"]: item["spec"]["template"]["spec"]
+        for item in objects(name)
+        if item["kind"] in ("Deployment", "DaemonSet")
+    }
     assert {item["metadata"]["name"] for item in autoscalers} == set(by_component)
     for item in autoscalers:
         target = item["spec"]["targetRef"]
@@ -284,5 +392,91 @@ def test_autoscalers_know_the_containers_of_their_pods() -> None:
         pod = by_component[target["name"]]
         expected = {container["name"] for container in pod["containers"]}
         assert {policy["containerName"] for policy in policies} == expected
-        kind = "DaemonSet" if target["name"] == "csi-node" else "Deployment"
+        is_node = target["name"].startswith("csi-node")
+        kind = "DaemonSet" if is_node else "Deployment"
         assert target["kind"] == kind
+
+
+PUBLISHED = "discovery-data-secret"
+"""Flag of cloud-data-discoverer; without it the Secret is that of the reference."""
+
+
+def claims(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield what a release has to itself in a cluster: objects, ports, Leases."""
+    for item in objects(name):
+        meta = item["metadata"]
+        yield (item["kind"], meta.get("namespace", ""), meta["name"])
+        leases = [
+            lease
+            for rule in item.get("rules") or ()
+            if rule.get("resources") == ["leases"]
+            for lease in rule.get("resourceNames", ())
+        ]
+        yield from (("Lease", meta.get("namespace", ""), lease) for lease in leases)
+    for component, pod in pods(name).items():
+        yield from claims_of_a_host(pod)
+        flags = {
+            argument.lstrip("-").partition("=")[0]: argument.partition("=")[2]
+            for container in pod["containers"]
+            for argument in container["args"]
+        }
+        if lease := flags.get("leader-elect-resource-name"):
+            yield ("Lease", charts.SYSTEM, lease)
+        if component == "cloud-data-discoverer":
+            secret = flags.get(PUBLISHED, "d8-cloud-provider-discovery-data")
+            yield ("Secret", charts.SYSTEM, secret)
+
+
+def claims_of_a_host(pod: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield ports and sockets."""
+    if pod.get("hostNetwork"):
+        for container in pod["containers"]:
+            for port in container.get("ports", ()):
+                yield ("port of the host", "", str(port["containerPort"]))
+    for volume in pod["volumes"]:
+        path = volume.get("hostPath", {}).get("path", "")
+        if "csi-plugins" in path:
+            yield ("socket", "", path)
+
+
+HYBRIDS = [
+    (f"{OPENSTACK}-{first}", f"{DVP}-{second}")
+    for first, second in (("defaults", "defaults"), ("one-host", "own-secrets"))
+]
+
+
+@pytest.mark.parametrize(("openstack", "dvp"), HYBRIDS)
+def test_both_umbrellas_in_one_namespace_have_nothing_in_common(
+    openstack: str, dvp: str
+) -> None:
+    """No object, Lease, port, socket, CSIDriver; selectors match one workload each."""
+    openstack_claims, dvp_claims = set(claims(openstack)), set(claims(dvp))
+    for kind in sorted({row[0] for row in openstack_claims | dvp_claims}):
+        rows = [
+            sum(row[0] == kind for row in side)
+            for side in (openstack_claims, dvp_claims)
+        ]
+        print(f"{kind:24} {rows[0]:3} of OpenStack {rows[1]:3} of DVP")
+    assert {SNAPSHOTS[name].namespace for name in (openstack, dvp)} == {charts.SYSTEM}
+    assert {"Lease", "port of the host", "socket", "CSIDriver"} <= {
+        row[0] for row in openstack_claims
+    }
+    assert openstack_claims & dvp_claims == set()
+    apps = [
+        spec["selector"]["matchLabels"]["app"]
+        for name in (openstack, dvp)
+        for spec in workloads(name).values()
+    ]
+    assert len(apps) == len(set(apps)) == 9
+
+
+def test_kinds_of_both_umbrellas_are_different() -> None:
+    """CRDs; a kind is that of one of them."""
+    kinds: dict[str, str] = {}
+    for umbrella in charts.UMBRELLAS:
+        folder = charts.folder(ROOT, umbrella)
+        for file in (*folder.glob("crds/*.yaml"), *folder.glob("charts/*/crds/*.yaml")):
+            crd = yaml.safe_load(file.read_text())["metadata"]["name"]
+            assert kinds.setdefault(crd, umbrella) == umbrella
+    print(kinds)
+    assert len(kinds) == 6

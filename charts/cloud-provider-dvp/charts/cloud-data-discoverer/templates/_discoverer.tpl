@@ -1,0 +1,40 @@
+{{- define "discoverer.secret" -}}
+{{- $given := ternary dict .Values.openstack (ne .Values.cloudConfig.secretName "") -}}
+{{- range $key := list "authURL" "region" "domainName" "tenantID" "tenantName" "username" "password" "applicationCredentialID" "applicationCredentialSecret" }}
+{{- with index $given $key }}
+{{ $key }}: {{ . | b64enc }}
+{{- end }}
+{{- end }}
+{{- with $given.caCert }}
+ca.crt: {{ . | b64enc }}
+{{- end }}
+moduleConfig: {{ .Values.moduleConfig | toJson | b64enc }}
+{{- end -}}
+
+{{- define "discoverer.proxyMode" -}}
+{{- include "library.mode" (dict "Values" .Values "mode" .Values.metrics.mode "image" .Values.metrics.proxyImage) }}
+{{- end -}}
+
+{{- define "discoverer.priority" -}}
+{{ .Values.priorityClassName | default (ternary "cluster-low" "" .Values.deckhouse.enabled) }}
+{{- end -}}
+
+{{- define "discoverer.dataSecret" -}}
+{{- $plain := and (eq .Values.cloud "dvp") (not .Values.deckhouse.enabled) }}
+{{- .Values.discoverySecret | default (ternary "cloud-provider-dvp-discovery-data" "d8-cloud-provider-discovery-data" $plain) }}
+{{- end -}}
+
+{{/*
+A file with permissions, for the names of the cloud and of the release. With DVP there are no
+instance types to publish.
+*/}}
+{{- define "discoverer.rbac" -}}
+{{- $context := .context }}
+{{- $text := $context.Files.Get .file | replace "d8-cloud-provider-openstack" ($context.Release.Namespace | quote) }}
+{{- if eq $context.Values.cloud "dvp" }}
+{{- $text = regexReplaceAll `(?s)  # The catalog that.*?(  # To compare)` $text "${1}" }}
+{{- $text = $text | replace "cloud-data-discoverer" (include "library.name" $context) }}
+{{- end }}
+{{- $text | replace "d8-cloud-provider-discovery-data" (include "discoverer.dataSecret" $context) }}
+{{- end -}}
+

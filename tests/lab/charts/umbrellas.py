@@ -1,0 +1,145 @@
+"""Umbrella charts: rendered, installed, changed, rolled back and removed by helm."""
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from lib.lab import errors
+from lib.lab.charts import charts
+from lib.lab.kube import control_plane
+from lib.lab.run import processes, progress
+from tests.harness import testing
+from tests.lab.charts import installing
+
+SERVERS: Mapping[str, Sequence[str]] = {
+    "1.36": (),
+    "1.33": ("--emulated-version=1.33", "--min-compatibility-version=1.33"),
+}
+NOT_STORED = "csi-controller.csiDriver.nodeAllocatableUpdatePeriodSeconds=0"
+"""For an emulated server: helm reads the program's version; the field is dropped."""
+VERSIONS = testing.by_tier(("1.36",), tuple(SERVERS))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mistake:
+    """title: what is wrong. setting: for --set. named: what helm must name."""
+
+    title: str
+    setting: str
+    named: str
+
+
+def release(
+    ground: installing.Ground, case: installing.Case, home: str
+) -> installing.Release:
+    """Return a release of an umbrella chart."""
+    return installing.prepare(ground, case, home)
+
+
+def mistakes_are_rejected(
+    ground: installing.Ground,
+    case: installing.Case,
+    mistakes: Sequence[Mistake],
+    *more: str,
+) -> None:
+    """By helm install, which names the field; prints the table. more: its arguments."""
+    before = installing.until(ground.everything)
+    folder = charts.folder(installing.ROOT, case.chart)
+    wrong = []
+    for mistake in mistakes:
+        words = ("install", case.chart, folder, "--namespace", case.home, *more)
+        try:
+            ground.helm(*words, "--skip-crds", "--set", mistake.setting)
+            message = "installed"
+        except errors.LabError as error:
+            message = " ".join(str(error).split())
+        print(f"{mistake.title:32} {message[-150:]}")
+        if mistake.named not in message:
+            wrong.append((mistake, message))
+    assert wrong == []
+    assert len(mistakes) >= 20
+    assert installing.until(ground.everything) == before
+
+
+def a_missing_kind_is_reported(
+    ground: installing.Ground, case: installing.Case
+) -> None:
+    """A CRD of others that is missing, or too old to have the version."""
+    before = installing.until(ground.everything)
+    production = charts.of(case.chart)["production"]
+    deployed = release(ground, case, case.home)
+    with pytest.raises(errors.LabError, match='kind "VerticalPodAutoscaler"'):
+        deployed.run("install", production, "--skip-crds")
+    assert installing.until(ground.everything) == before
+
+
+def changed_rolled_back_and_removed(
+    ground: installing.Ground,
+    case: installing.Case,
+    sets: Sequence[str],
+    version: str,
+) -> None:
+    """Every object is stored as it was rendered; a second release is rejected.
+
+    sets: of values: install, then upgrades; then rollbacks to each of them.
+    """
+    if SERVERS[version]:
+        processes.stop(ground.where, ["kube-apiserver"], patience_s=0.5)
+        shown = progress.Lines(sys.stderr)
+        control_plane.up(ground.where, shown, api_arguments=SERVERS[version])
+    served = installing.until(lambda: ground.get("/version"))
+    minor = served.get("emulationMinor") or served["minor"]
+    assert f"1.{minor}" == version
+    before = installing.until(ground.everything)
+    deployed = release(ground, case, case.home)
+    names: dict[int, set[installing.Name]] = {}
+    for revision, name in enumerate(sets, 1):
+        verb = "install" if revision == 1 else "upgrade"
+        more = ("--set", NOT_STORED) if SERVERS[version] else ()
+        deployed.run(verb, charts.of(case.chart)[name], *more)
+        names[revision] = deployed.check()
+    for revision in range(len(sets) - 1, 0, -1):
+        place = ("--namespace", case.home)
+        ground.helm("rollback", case.chart, str(revision), *place)
+        assert deployed.check() == names[revision]
+        others = set.union(*names.values()) - names[revision]
+        installing.until_none(functools.partial(_remaining, ground, others))
+    print(f"{version}: {[len(rows) for rows in names.values()]} objects")
+    _assert_second_release_is_rejected(ground, case, sets[0])
+    deployed.uninstall(before)
+
+
+def _remaining(
+    ground: installing.Ground, names: set[installing.Name]
+) -> set[installing.Name]:
+    """Return those of some objects that still exist."""
+    return names & ground.everything()
+
+
+def _assert_second_release_is_rejected(
+    ground: installing.Ground, case: installing.Case, name: str
+) -> None:
+    """Objects of the cluster belong to the first release, which helm names."""
+    before = installing.until(ground.everything)
+    folder = charts.folder(installing.ROOT, case.chart)
+    words = ("install", "second", folder, "--namespace", charts.PLATFORM)
+    values = charts.of(case.chart)[name].values(installing.ROOT)
+    with pytest.raises(errors.LabError, match="exists and cannot be") as caught:
+        ground.helm(*words, "--values", values)
+    assert f'"{case.chart}"' in str(caught.value)
+    records = installing.until(ground.everything) - before
+    # helm keeps a record of the failed release.
+    assert {kind for kind, _, _ in records} <= {"Secret"}
+    assert {home for _, home, _ in records} <= {charts.PLATFORM}
+    for _, home, record in records:
+        ground.delete(f"/api/v1/namespaces/{home}/secrets/{record}")
+
+
+def pods(ground: installing.Ground, home: str) -> dict[str, int]:
+    """Return the number of pods by component."""
+    items = ground.get(f"/api/v1/namespaces/{home}/pods")["items"]
+    apps = [pod["metadata"]["labels"]["app"] for pod in items]
+    return {name: apps.count(name) for name in sorted(set(apps))}
