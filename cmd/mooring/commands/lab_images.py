@@ -15,7 +15,7 @@ from mooring.commands import edge, paths
 )
 @click.option(
     "--output",
-    type=paths.FOLDER,
+    type=paths.NEW_FOLDER,
     default="dist/images",
     help="Where layouts and archives are written.",
 )

@@ -111,6 +111,8 @@ def test_help_does_not_load_the_clients(tmp_path: pathlib.Path) -> None:
         (("lab", "server", "stop", "a"), "there is no lab here"),
         (("lab", "build"), "openstack-ccm.pex is missing"),
         (("lab", "up"), "openstack-ccm.pex is missing"),
+        (("lab", "image"), "not in a checkout"),
+        (("lab", "image", "csi-node", "--output=new"), "not in a checkout"),
     ],
 )
 def test_what_is_missing_is_one_sentence(
