@@ -27,6 +27,15 @@ PROGRAMS: Mapping[str, tuple[flags.Flag[object], ...]] = {
     "node": csi_node.FLAGS,
 }
 """Flags by the name of the container."""
+CHARTS = (
+    "capdvp",
+    "cloud-data-discoverer",
+    "cloud-provider-dvp",
+    "csi-controller",
+    "csi-node",
+    "dvp-ccm",
+)
+"""As in BUILD: the others contain nothing for DVP."""
 OF_DVP = ("capdvp", "dvp-ccm")
 """Containers that exist for DVP alone."""
 Container = tuple[charts.Snapshot, dict[str, Any], dict[str, Any]]
@@ -34,7 +43,7 @@ Container = tuple[charts.Snapshot, dict[str, Any], dict[str, Any]]
 
 def containers() -> Iterator[Container]:
     """Yield snapshot, pod and container of these programs, in all that is for DVP."""
-    for snapshot in charts.SNAPSHOTS:
+    for snapshot in (each for name in CHARTS for each in charts.of(name).values()):
         for workload in snapshot.workloads(ROOT).values():
             pod = workload["template"]["spec"]
             for container in pod["containers"]:
