@@ -126,7 +126,8 @@ def test_two_replicas_create_one_instance_and_the_successor_deletes_it(
     until("cluster", lambda: objects.ready(cluster.cluster, "infra") == "True")
     until("machine", lambda: objects.ready(machine.machine, "one") == "True")
     assert [vm.name for vm in cloud.vms.values()] == ["one"]
-    assert first.value("mooring_machines", provisioned="true") == 1
+    # The metric follows the watch of what was just written.
+    until("metric", lambda: first.value("mooring_machines", provisioned="true") == 1)
     assert first.value("mooring_machine_problem", reason="VMMissing") == 0
     assert first.value("leader_election_master_status", name=LEASE) == 1
     before = holder(objects)

@@ -90,6 +90,7 @@ def test_only_the_rights_of_one_role() -> None:
     text = rights.manifest("capdvp")
     own, every = set(rights.parse(text, "capdvp")), set(rights.parse(text))
     assert {right.verb for right in every - own} == {
+        "get",
         "create",
         "update",
         "patch",
