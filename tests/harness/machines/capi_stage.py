@@ -1,11 +1,6 @@
 """All that Machines on DVP need, running: parent, child, core, dvp-ccm and kubelets.
 
-Use in a test module, beside the fixtures of `tests/lab/capi/conftest.py`:
-
-    @pytest.fixture(scope="module")
-    def stage(parent, project, core):
-        with capi_stage.opened(parent, project, core) as opened:
-            yield opened
+`core_fixtures.stage` is the fixture that opens it.
 """
 
 import contextlib

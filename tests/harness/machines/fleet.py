@@ -101,13 +101,8 @@ class Fleet:
             data=cluster_objects.bootstrap_data(),
         )
         objects.make(cluster_objects.CONTROL_PLANES, name)
-        self.api.patch(
-            cluster_objects.CONTROL_PLANES,
-            name,
-            json.dumps({"status": cluster_objects.CONTROL_PLANE_STATUS}).encode(),
-            objects.namespace,
-            subresource="status",
-            timeout_s=kube_objects.TIMEOUT_S,
+        self.report(
+            cluster_objects.CONTROL_PLANES, name, cluster_objects.CONTROL_PLANE_STATUS
         )
         objects.make(cluster_objects.DVP_CLUSTERS, name, spec={})
         spec = cluster_objects.cluster_spec(name)
@@ -126,6 +121,19 @@ class Fleet:
         documents = [cluster_objects.open_definition(kind), space]
         cluster.create_documents(self.api, documents, by_kind)
         cluster_objects.until_served(self.objects, kind)
+
+    def report(
+        self, kind: resources.Resource, name: str, status: Mapping[str, object] | None
+    ) -> None:
+        """Change the status of an object of the child; None: remove it."""
+        self.api.patch(
+            kind,
+            name,
+            json.dumps({"status": status}).encode(),
+            self.objects.namespace if kind.namespaced else None,
+            subresource="status",
+            timeout_s=kube_objects.TIMEOUT_S,
+        )
 
     def create_template(self, name: str, **fields: object) -> None:
         """Create a DeckhouseMachineTemplate."""

@@ -3,14 +3,18 @@
 import contextlib
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lib.lab.run import processes
 from tests.harness import waiting
+from tests.harness.machines import life
 from tests.harness.machines.capdvp_replicas import READY_S, CapdvpReplicas
+from tests.harness.machines.capi_stage import CapiStage
 
-LIVES_S = (2.0, 20.0)
+LIVES_S = (2.0, 30.0)
 """Seconds that a ready replica runs; the Lease of a leader expires after 15 s."""
+KILLS = 8
+"""At least, in one life."""
 
 
 class KilledReplicas(CapdvpReplicas):
@@ -45,3 +49,26 @@ class KilledReplicas(CapdvpReplicas):
                 self.kill(name)
                 self._launch(name)
                 self.kills += 1
+
+
+def live(stage: CapiStage, actions: Sequence[str], seed: int) -> None:
+    """Carry actions of `life.ACTIONS` out while two replicas are killed at random.
+
+    Raises:
+        LabError, AssertionError: an action did not lead to what it should, an object
+            existed twice, or too few replicas were killed.
+    """
+    lived = life.MachineLife(stage.fleet, stage.kubelets)
+    capdvp = KilledReplicas(
+        stage.where, stage.project, stage.kubeconfig, stage.parent_kubeconfig
+    )
+    try:
+        capdvp.start(2)
+        with capdvp.killing(seed):
+            lived.run(actions)
+    finally:
+        capdvp.stop()
+        print(f"{capdvp.kills} kills")
+    assert [row.action for row in lived.rows] == list(actions)
+    assert capdvp.kills >= KILLS
+    assert not stage.duplicates()

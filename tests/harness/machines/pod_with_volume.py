@@ -6,12 +6,10 @@ eviction and the deletion of the Node are by the real controllers.
 """
 
 import contextlib
-import json
 
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.lab.dvp import kinds, project
-from lib.lab.kube import kube_objects
 from tests.harness import waiting
 from tests.harness.dvp import dvp_parent
 from tests.harness.machines.fleet import Fleet
@@ -126,14 +124,7 @@ class PodWithVolume:
         )
 
     def _report(self, kind: resources.Resource, name: str, **status: object) -> None:
-        self._fleet.api.patch(
-            kind,
-            name,
-            json.dumps({"status": status}).encode(),
-            self._objects.namespace if kind.namespaced else None,
-            subresource="status",
-            timeout_s=kube_objects.TIMEOUT_S,
-        )
+        self._fleet.report(kind, name, status)
 
     def is_evicted(self) -> bool:
         """Report whether the Pod is being deleted by an eviction.

@@ -4,13 +4,11 @@ Source: Deckhouse modules/030-cloud-provider-dvp, images/capdvp-controller-manag
 """
 
 import functools
-import json
 from typing import Any
 
 from lib.cloud.dvp.machines import machine_names
 from lib.kube import resources
 from lib.lab.dvp.kinds import DISKS, MACHINES
-from lib.lab.kube import kube_objects
 from tests.harness import waiting
 from tests.harness.machines import cluster_objects
 from tests.harness.machines.cluster_objects import DVP_CLUSTERS, DVP_MACHINES
@@ -43,7 +41,7 @@ class ReferenceProvider:
         self._fleet.objects.patch(
             DVP_CLUSTERS, name, spec={"controlPlaneEndpoint": host}
         )
-        self._report(DVP_CLUSTERS, name, _PROVISIONED)
+        self._fleet.report(DVP_CLUSTERS, name, _PROVISIONED)
 
     def begin(self, name: str) -> None:
         """Add the finalizer: the first thing that is done for a machine."""
@@ -72,7 +70,7 @@ class ReferenceProvider:
             "lastTransitionTime": "2026-11-24T00:00:00Z",
         }
         status = {**_PROVISIONED, "addresses": rows, "conditions": [ready]}
-        self._report(DVP_MACHINES, name, status)
+        self._fleet.report(DVP_MACHINES, name, status)
 
     def age(self, name: str) -> None:
         """Replace the status by that of the old generation."""
@@ -83,17 +81,7 @@ class ReferenceProvider:
         }
         conditions = [{"type": CONDITION, "status": "True", "severity": ""}]
         status = {"initialization": old, "conditions": conditions}
-        self._report(DVP_MACHINES, name, status)
-
-    def _report(self, kind: resources.Resource, name: str, status: Json) -> None:
-        self._fleet.api.patch(
-            kind,
-            name,
-            json.dumps({"status": status}).encode(),
-            self._fleet.objects.namespace,
-            subresource="status",
-            timeout_s=kube_objects.TIMEOUT_S,
-        )
+        self._fleet.report(DVP_MACHINES, name, status)
 
     def until_deleted(self, name: str) -> None:
         """Wait until the core has requested the deletion of a DeckhouseMachine."""

@@ -7,3 +7,4 @@ where = parent_fixtures.where
 parent = parent_fixtures.parent
 project = parent_fixtures.project
 core = core_fixtures.core
+stage = core_fixtures.stage

@@ -5,17 +5,14 @@ child. Real: the core with its webhooks, both API servers, capdvp and dvp-ccm.
 """
 
 import collections
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from lib.lab import places
 from lib.lab.dvp import kinds
-from lib.lab.dvp.project import Project
 from tests.harness import waiting
-from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit
-from tests.harness.machines import capi_stage, life
+from tests.harness.machines import life
 from tests.harness.machines.capi_stage import CapiStage
 from tests.harness.machines.reference_machines import WHOLE
 from tests.harness.machines.reference_provider import ReferenceProvider
@@ -37,14 +34,6 @@ READY = (NEW_READY, OLD_READY, NEW_ENDING, OLD_LEFT)
 DELETED = (NEW_ENDING, OLD_LEFT)
 COUNT = len(LEFT)
 WRITES = ("create", "patch", "delete")
-
-
-@pytest.fixture(scope="module")
-def stage(
-    parent: DvpParent, project: Project, core: places.Places
-) -> Iterator[CapiStage]:
-    with capi_stage.opened(parent, project, core) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ Source: kubernetes-sigs/cluster-api docs/book/src/developer/providers/contracts.
 
 import dataclasses
 import functools
-import json
 import pathlib
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,17 +18,13 @@ import yaml
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.kube.resources import Resource
-from lib.lab import places
 from lib.lab.dvp.kinds import DISKS
 from lib.lab.dvp.kinds import MACHINES as VMS
-from lib.lab.dvp.project import Project
-from lib.lab.kube import cluster, kube_objects
+from lib.lab.kube import cluster
 from tests.harness import waiting
-from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit
 from tests.harness.machines import (
     capdvp_replicas,
-    capi_stage,
     cluster_objects,
     life,
 )
@@ -112,17 +107,6 @@ class Live:
             return str(error)
         return ""
 
-    def report(self, kind: Resource, name: str, status: Json | None) -> None:
-        """Change a status."""
-        self.stage.fleet.api.patch(
-            kind,
-            name,
-            json.dumps({"status": status}).encode(),
-            self.stage.fleet.objects.namespace,
-            subresource="status",
-            timeout_s=kube_objects.TIMEOUT_S,
-        )
-
     def provide_bootstrap(self, name: str) -> None:
         """Report the data of a Machine as ready, as a bootstrap provider does."""
         config = self.get(MACHINES, name)["spec"]["bootstrap"]["configRef"]["name"]
@@ -130,7 +114,7 @@ class Live:
             "initialization": {"dataSecretCreated": True},
             "dataSecretName": cluster_objects.BOOTSTRAP,
         }
-        self.report(CONFIGS, config, status)
+        self.stage.fleet.report(CONFIGS, config, status)
 
     def add_machine(self) -> str:
         """Have a second Machine created with its data; return its name."""
@@ -158,14 +142,6 @@ def row(name: str) -> Callable[[Rule], Rule]:
         return check
 
     return register
-
-
-@pytest.fixture(scope="module")
-def stage(
-    parent: DvpParent, project: Project, core: places.Places
-) -> Iterator[CapiStage]:
-    with capi_stage.opened(parent, project, core) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -527,7 +503,7 @@ def match(live: Live) -> str:
 def moved(live: Live) -> str:
     before = live.get(DVP_MACHINES)["status"]
     written = live.vm()["metadata"]["generation"]
-    live.report(DVP_MACHINES, live.name, None)
+    live.stage.fleet.report(DVP_MACHINES, live.name, None)
     live.until_condition("Ready", "True")
 
     def without_times(status: Any) -> Any:

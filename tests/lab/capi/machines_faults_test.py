@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from lib.kube.resources import Resource
-from lib.lab import places
 from lib.lab.dvp.kinds import GROUP
-from lib.lab.dvp.project import Project
 from tests.harness import waiting
 from tests.harness.dvp.dvp_parent import DvpParent
-from tests.harness.machines import capi_stage, cluster_objects, life, losing_parent
+from tests.harness.machines import cluster_objects, life, losing_parent
 from tests.harness.machines.capdvp_replicas import CapdvpReplicas
 from tests.harness.machines.capi_stage import CapiStage
 from tests.harness.machines.losing_parent import LosingParent
@@ -29,14 +27,6 @@ CREATED = ("secrets", "virtualdisks", "virtualmachines")
 def proxy(parent: DvpParent) -> Iterator[LosingParent]:
     with LosingParent(parent.where) as proxy:
         yield proxy
-
-
-@pytest.fixture(scope="module")
-def stage(
-    parent: DvpParent, project: Project, core: places.Places
-) -> Iterator[CapiStage]:
-    with capi_stage.opened(parent, project, core) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import places
 from lib.lab.dvp import kinds
-from lib.lab.dvp.project import Project
 from tests.harness import waiting
-from tests.harness.dvp.dvp_parent import DvpParent
-from tests.harness.machines import capi_stage, life
+from tests.harness.machines import life
 from tests.harness.machines.capdvp_replicas import CapdvpReplicas
 from tests.harness.machines.capi_stage import CapiStage
 from tests.harness.machines.status_history import StatusHistory
@@ -25,14 +22,6 @@ BACKOFF_S = 400.0
 COUNT = 3
 MEMORY = "320Mi"
 Names = frozenset[str]
-
-
-@pytest.fixture(scope="module")
-def stage(
-    parent: DvpParent, project: Project, core: places.Places
-) -> Iterator[CapiStage]:
-    with capi_stage.opened(parent, project, core) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,10 @@ and dvp-ccm as they are packaged. Simulated: the parent's controllers, and the k
 """
 
 import collections
-from collections.abc import Iterator
 
-import pytest
-
-from lib.lab import places
 from lib.lab.dvp.kinds import GROUP
-from lib.lab.dvp.project import Project
-from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit
-from tests.harness.machines import capdvp_replicas, capi_stage, cluster_objects, life
+from tests.harness.machines import capdvp_replicas, cluster_objects, life
 from tests.harness.machines.capi_stage import CapiStage
 
 Right = capdvp_replicas.Right
@@ -45,14 +39,6 @@ NOT_USED_IN_CHILD = {
 }
 
 
-@pytest.fixture(scope="module")
-def stage(
-    parent: DvpParent, project: Project, core: places.Places
-) -> Iterator[CapiStage]:
-    with capi_stage.opened(parent, project, core) as opened:
-        yield opened
-
-
 def used(rows: tuple[audit.Row, ...]) -> set[Right]:
     return {(row.group, _resource(row), row.verb) for row in rows}
 
@@ -73,7 +59,7 @@ def test_machines_live_and_end(stage: CapiStage) -> None:
     capdvp = stage.capdvp()
     try:
         capdvp.start()
-        lived.run()
+        lived.run(life.ACTIONS)
         process = capdvp.process()
         print(f"RSS of capdvp {process.memory_info().rss / MIB:.0f} MB")
         log = capdvp.log()
