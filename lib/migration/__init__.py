@@ -1,7 +1,8 @@
-"""From the reference for OpenStack to the charts of this project: `mooring migrate`.
+"""From the reference to the charts of this project: `mooring migrate`.
 
 reference.py reads what the reference's charts, manifests or Deckhouse left in a
-cluster; changeover.py (pure) derives values of the chart, differences and steps.
+cluster; changeover.py (pure) derives values of the chart for OpenStack, differences
+and steps; a package below those for another cloud.
 
 Rules: nothing is written; contents of Secrets are not read.
 """

@@ -21,7 +21,8 @@ _SET_BY_CHART = frozenset(
     )
 )
 """Flags of the manager that the chart sets itself."""
-_HOSTS_MAX = 9
+_ROLES = tuple(role for role in ReplacedBy if role is not ReplacedBy.MACHINES)
+HOSTS_MAX = 9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,8 +36,9 @@ class ChangedItem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Changeover:
-    """values: of the chart. steps: titles with the commands of each."""
+    """chart: to install. values: of it. steps: titles with the commands of each."""
 
+    chart: str
     namespace: str
     values: Values
     differences: tuple[ChangedItem, ...]
@@ -57,7 +59,7 @@ def plan(
     differences: list[ChangedItem] = []
     values: Values = {
         "global": _global(observed, first),
-        "components": {role.value: role in roles for role in ReplacedBy},
+        "components": {role.value: role in roles for role in _ROLES},
     }
     if manager := roles.get(ReplacedBy.MANAGER):
         own, rows = _manager(manager, manager_flags)
@@ -73,6 +75,7 @@ def plan(
     _place(values, observed, first.namespace)
     differences += [row for program in observed.programs for row in _workload(program)]
     return Changeover(
+        CHART,
         first.namespace,
         values,
         tuple(differences),
@@ -88,7 +91,7 @@ def _global(observed: Observed, first: ReferenceProgram) -> Values:
     return {
         "imageRegistry": "REGISTRY",
         **({"cloudConfig": secret} if secret else {}),
-        "controlPlaneNodes": min(observed.control_plane, _HOSTS_MAX),
+        "controlPlaneNodes": min(observed.control_plane, HOSTS_MAX),
         "deckhouse": {"enabled": first.is_deckhouse},
     }
 
@@ -259,10 +262,10 @@ def _steps(
     steps += [
         ("Write the values, and replace REGISTRY", _WRITE),
         ("See what would change; these commands only read", preview),
-        ("Stop the reference; its objects remain for a rollback", _stop(observed)),
+        ("Stop the reference; its objects remain for a rollback", stop(observed)),
         ("Install the chart", _install(observed, namespace)),
         ("Check", ("mooring doctor", "kubectl get nodes,csinodes,services -A")),
-        ("Roll back, if necessary", _back(observed, namespace)),
+        ("Roll back, if necessary", back(observed, namespace, CHART)),
     ]
     return [(title, commands) for title, commands in steps if commands]
 
@@ -271,15 +274,17 @@ _WRITE = ("mooring migrate openstack --only values > values.yaml",)
 _STOPPED = '{"spec":{"template":{"spec":{"nodeSelector":{"mooring.io/stopped":%s}}}}}'
 
 
-def _stop(observed: Observed) -> tuple[str, ...]:
+def stop(observed: Observed) -> tuple[str, ...]:
+    """Return the commands that stop the reference; its objects remain."""
     return tuple(
         _scale(program, 0, _STOPPED % '"true"') for program in observed.programs
     )
 
 
-def _back(observed: Observed, namespace: str) -> tuple[str, ...]:
+def back(observed: Observed, namespace: str, chart: str) -> tuple[str, ...]:
+    """Return the commands that remove a chart and start the reference."""
     starts = (_scale(program, 1, _STOPPED % "null") for program in observed.programs)
-    return (f"helm uninstall {CHART} -n {namespace}", *starts)
+    return (f"helm uninstall {chart} -n {namespace}", *starts)
 
 
 def _scale(program: ReferenceProgram, replicas: int, patch: str) -> str:

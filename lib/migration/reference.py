@@ -1,4 +1,4 @@
-"""The reference for OpenStack, as its charts, manifests or Deckhouse left it."""
+"""The reference, as its charts, manifests or Deckhouse left it in a cluster."""
 
 import dataclasses
 import enum
@@ -17,31 +17,57 @@ _CSI_DRIVERS = resources.Resource(
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _VARIABLE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
-_MODULE = "cloud-provider-openstack"
-"""Label `module` of Deckhouse's objects."""
 
 
 class ReplacedBy(enum.Enum):
     """Component that replaces a program of the reference."""
 
     MANAGER = "openstack-ccm"
+    MACHINES = "machines"
     CSI_CONTROLLER = "csi-controller"
     CSI_NODE = "csi-node"
     DISCOVERER = "cloud-data-discoverer"
 
 
-_APPS = {
+APPS: Mapping[str, ReplacedBy] = {
     "cloud-controller-manager": ReplacedBy.MANAGER,
     "csi-controller": ReplacedBy.CSI_CONTROLLER,
     "csi-node": ReplacedBy.CSI_NODE,
     "cloud-data-discoverer": ReplacedBy.DISCOVERER,
 }
-"""By the label `app`. Source: Deckhouse, module 030-cloud-provider-openstack."""
+"""By the label `app`. Source: Deckhouse, modules 030-cloud-provider-*."""
 
 
-class _Variable(msgspec.Struct, frozen=True):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Family:
+    """The reference for one cloud.
+
+    module: label of Deckhouse's objects. driver: name of the CSIDriver. apps: roles by
+    the label `app`. has_programs: its programs are also recognized without Deckhouse.
+    """
+
+    module: str
+    driver: str
+    apps: Mapping[str, ReplacedBy]
+    has_programs: bool
+
+
+OPENSTACK = Family("cloud-provider-openstack", DRIVER, APPS, has_programs=True)
+
+
+class _KeyRef(msgspec.Struct, frozen=True):
+    name: str = ""
+    key: str = ""
+
+
+class _Source(msgspec.Struct, frozen=True, rename="camel"):
+    secret_key_ref: _KeyRef | None = None
+
+
+class _Variable(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     value: str = ""
+    value_from: _Source | None = None
 
 
 class _Mount(msgspec.Struct, frozen=True, rename="camel"):
@@ -131,7 +157,7 @@ class ReferenceProgram:
 
     flags: its command line, without the program. sidecars: command lines of the other
     containers, by container. secret, key: where its cloud.conf is; empty: not in a
-    Secret. is_deckhouse: Deckhouse created it.
+    Secret. is_deckhouse: Deckhouse created it. variables: Secret and key of variables.
     """
 
     role: ReplacedBy
@@ -143,6 +169,7 @@ class ReferenceProgram:
     secret: str = ""
     key: str = ""
     is_deckhouse: bool = False
+    variables: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
     def flag(self, name: str) -> str:
         """Return the value of a flag; empty if it is not set."""
@@ -169,7 +196,7 @@ def flag(words: Sequence[str], name: str) -> str:
     return ""
 
 
-def read(api: client.Api, timeout_s: float) -> Observed:
+def read(api: client.Api, timeout_s: float, of: Family = OPENSTACK) -> Observed:
     """Read the cluster: four calls. timeout_s: of each.
 
     Raises:
@@ -179,26 +206,27 @@ def read(api: client.Api, timeout_s: float) -> Observed:
         program
         for kind in (resources.DEPLOYMENTS, resources.DAEMON_SETS)
         for workload in listing.read(api, kind, _Workload, timeout_s=timeout_s).items
-        if (program := _program(kind.kind, workload)) is not None
+        if (program := _program(kind.kind, workload, of)) is not None
     ]
     nodes = listing.read(api, resources.NODES, _Bare, timeout_s=timeout_s).items
     hosts = [node for node in nodes if _CONTROL_PLANE in node.metadata.labels]
-    return Observed(tuple(programs), _driver(api, timeout_s), len(hosts))
+    driver = _driver(api, timeout_s, of.driver)
+    return Observed(tuple(programs), driver, len(hosts))
 
 
-def _driver(api: client.Api, timeout_s: float) -> DriverSpec | None:
+def _driver(api: client.Api, timeout_s: float, name: str) -> DriverSpec | None:
     try:
-        body = api.read(_CSI_DRIVERS, DRIVER, timeout_s=timeout_s)
+        body = api.read(_CSI_DRIVERS, name, timeout_s=timeout_s)
     except errors.NotFound:
         return None
     return decoding.decode(body, _Driver).spec
 
 
-def _program(kind: str, workload: _Workload) -> ReferenceProgram | None:
+def _program(kind: str, workload: _Workload, family: Family) -> ReferenceProgram | None:
     pod = workload.spec.template.spec
     labels = workload.metadata.labels
-    is_deckhouse = labels.get("module") == _MODULE
-    chosen = _role(labels if is_deckhouse else {}, pod)
+    is_deckhouse = labels.get("module") == family.module
+    chosen = _role(labels if is_deckhouse else {}, pod, family)
     if chosen is None:
         return None
     role, own = chosen
@@ -213,17 +241,24 @@ def _program(kind: str, workload: _Workload) -> ReferenceProgram | None:
         secret,
         key,
         is_deckhouse,
+        {
+            variable.name: (of.name, of.key)
+            for variable in own.env
+            if variable.value_from and (of := variable.value_from.secret_key_ref)
+        },
     )
 
 
 def _role(
-    labels: Mapping[str, str], pod: _PodSpec
+    labels: Mapping[str, str], pod: _PodSpec, family: Family
 ) -> tuple[ReplacedBy, _Container] | None:
     """Return the role and the container of a pod; None: not one of the reference."""
     names = {container.name for container in pod.containers}
     for container in pod.containers:
         if any(word.startswith("--cloud=") for word in container.words):
             return None  # a component of this project
+        if not family.has_programs:
+            continue
         if container.runs("openstack-cloud-controller-manager"):
             return ReplacedBy.MANAGER, container
         if container.runs("cinder-csi-plugin"):
@@ -231,7 +266,7 @@ def _role(
             return (
                 ReplacedBy.CSI_NODE if is_node else ReplacedBy.CSI_CONTROLLER
             ), container
-    role = _APPS.get(labels.get("app", ""))
+    role = family.apps.get(labels.get("app", ""))
     own = [item for item in pod.containers if item.name not in _SIDECARS]
     return (role, own[-1]) if role and own else None
 

@@ -41,7 +41,7 @@ EXEMPT = {
 }
 
 
-OF_DVP = ("lib/cloud/dvp/", "lib/discovery/dvp/", "lib/lab/")
+OF_DVP = ("lib/cloud/dvp/", "lib/discovery/dvp/", "lib/lab/", "lib/migration/dvp/")
 EXEMPT_OF_DVP = {
     "lib/cloud/provider_id.py": "provider IDs of all clouds are written in one file",
 }

@@ -8,7 +8,7 @@ import click
 from mooring.commands import edge, reach
 
 if TYPE_CHECKING:
-    from lib.migration import changeover
+    from lib.migration import changeover, reference
 
 CALL_TIMEOUT_S = 30.0
 """Seconds for each of the four calls."""
@@ -34,16 +34,48 @@ def openstack(kubeconfig: str, context: str, only: str | None) -> None:
     """
     with edge.plainly():
         from lib.ccm import options
-        from lib.kube import client
         from lib.migration import changeover, reference
 
-        reach.quiet()
-        address = reach.cluster(kubeconfig, context)
-        api = client.KubeClient(address, user_agent="mooring-migrate")
-        observed = reference.read(api, CALL_TIMEOUT_S)
+        observed = _observed(kubeconfig, context, reference.OPENSTACK)
         planned = changeover.plan(observed, options.FLAGS)
+    _show(planned, "OpenStack", only)
+
+
+@migrate.command()
+@reach.kubeconfig_option
+@reach.context_option
+@click.option("--only", type=click.Choice(PARTS), help="Print only this part.")
+def dvp(kubeconfig: str, context: str, only: str | None) -> None:
+    """Print values.yaml, differences and steps for cloud-provider-dvp.
+
+    Reads the programs of Deckhouse's module, their flags and the names of their
+    Secrets, the CSIDriver and the Nodes. Contents of Secrets are not read.
+    """
+    with edge.plainly():
+        from lib.migration.dvp import changeover
+
+        observed = _observed(kubeconfig, context, changeover.REFERENCE)
+        planned = changeover.plan(observed)
+    _show(planned, "DVP", only)
+
+
+def _observed(
+    kubeconfig: str, context: str, family: "reference.Family"
+) -> "reference.Observed":
+    from lib.kube import client
+    from lib.migration import reference
+
+    reach.quiet()
+    address = reach.cluster(kubeconfig, context)
+    api = client.KubeClient(address, user_agent="mooring-migrate")
+    return reference.read(api, CALL_TIMEOUT_S, family)
+
+
+def _show(
+    planned: "changeover.Changeover | None", cloud: str, only: str | None
+) -> None:
     if planned is None:
-        click.echo("The reference for OpenStack is not installed.", err=True)
+        click.echo(f"The reference for {cloud} is not installed.", err=True)
         sys.exit(NOT_INSTALLED)
     parts = {
         "values": _values(planned),
@@ -57,7 +89,7 @@ def openstack(kubeconfig: str, context: str, only: str | None) -> None:
 def _values(planned: "changeover.Changeover") -> str:
     import yaml
 
-    head = "# values.yaml of the chart cloud-provider-openstack\n"
+    head = f"# values.yaml of the chart {planned.chart}\n"
     return head + yaml.safe_dump(planned.values, sort_keys=False).rstrip()
 
 

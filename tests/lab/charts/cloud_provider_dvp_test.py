@@ -15,9 +15,12 @@ from lib.kube import resources
 from lib.lab import errors, places
 from lib.lab.charts import charts
 from lib.lab.kube import control_plane
+from lib.migration import reference as migrated
+from lib.migration.dvp import changeover
 from tests.lab.charts import (
     cloud_provider_openstack_test,
     installing,
+    reference_of_dvp,
     rendering,
     umbrellas,
 )
@@ -347,6 +350,65 @@ def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
         assert warning in notes
     deployed.uninstall(before)
     ground.delete("/api/v1/nodes/host")
+
+
+def test_the_state_of_the_reference_stays_as_it_is(
+    ground: installing.Ground, tmp_path: pathlib.Path
+) -> None:
+    """The chart is installed over it with the values of `mooring migrate dvp`.
+
+    Prints object, and resource version before, with the chart, and after its removal.
+    """
+    folder = charts.folder(installing.ROOT, CHART)
+    control_plane.apply_manifests(ground.where, ground.helm("show", "crds", folder))
+    kinds = installing.until(ground.kinds)
+    text = f"{reference_of_dvp.STATE}---{reference_of_dvp.workloads()}"
+    installing.until(
+        lambda: ("deckhouse.io/v1alpha1", "DVPInstanceClass") in ground.kinds()
+    )
+    control_plane.apply_manifests(ground.where, text)
+    documents = list(yaml.safe_load_all(text))
+    kinds = installing.until(ground.kinds)
+
+    def observed() -> dict[str, Any]:
+        return {
+            f"{item['kind']} {item['metadata']['name']}": ground.live(item, kinds)
+            for item in documents
+        }
+
+    installing.until(
+        lambda: observed()["PersistentVolume pvc-1"]["status"].get("phase")
+        == "Available"
+    )
+    planned = changeover.plan(
+        migrated.read(ground.api, installing.TIMEOUT_S, changeover.REFERENCE)
+    )
+    assert planned is not None
+    assert planned.namespace == reference_of_dvp.HOME
+    assert all(planned.values["components"].values())
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(planned.values))
+    states = [observed()]
+    place = ("--namespace", planned.namespace)
+    more = ("--values", file, "--skip-crds", "--take-ownership")
+    ground.helm("install", CHART, folder, *place, *more)
+    states.append(observed())
+    ground.helm("uninstall", CHART, *place)
+    states.append(observed())
+    changed = set()
+    for name in states[0]:
+        versions = [state[name]["metadata"]["resourceVersion"] for state in states]
+        print(f"{name:52} {versions}")
+        if len(set(versions)) > 1:
+            changed.add(name)
+            assert len({json.dumps(state[name].get("spec")) for state in states}) == 1
+    assert changed == {f"CSIDriver {CSI_DRIVER[2]}"}
+    assert len(states[0]) == len(documents) >= 17
+    for item in reversed(documents):
+        collection, namespaced = kinds[item["apiVersion"], item["kind"]]
+        root, _, plural = collection.rpartition("/")
+        home = f"/namespaces/{item['metadata'].get('namespace')}" if namespaced else ""
+        ground.delete(f"{root}{home}/{plural}/{item['metadata']['name']}")
 
 
 def test_both_clouds_in_one_cluster(ground: installing.Ground) -> None:

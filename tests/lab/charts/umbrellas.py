@@ -50,9 +50,17 @@ def mistakes_are_rejected(
     folder = charts.folder(installing.ROOT, case.chart)
     wrong = []
     for mistake in mistakes:
-        words = ("install", case.chart, folder, "--namespace", case.home, *more)
+        place = ("--namespace", case.home, *more)
         try:
-            ground.helm(*words, "--skip-crds", "--set", mistake.setting)
+            ground.helm(
+                "install",
+                case.chart,
+                folder,
+                *place,
+                "--skip-crds",
+                "--set",
+                mistake.setting,
+            )
             message = "installed"
         except errors.LabError as error:
             message = " ".join(str(error).split())

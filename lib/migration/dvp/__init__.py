@@ -1,0 +1,1 @@
+"""The migration from Deckhouse's module for DVP. Pure."""

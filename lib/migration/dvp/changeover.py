@@ -1,0 +1,217 @@
+"""Values, differences and steps of a migration from the module for DVP: pure.
+
+Source: deckhouse modules/030-cloud-provider-dvp, both generations: the same workloads,
+Secrets and variables.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lib.migration import changeover, reference
+from lib.migration.changeover import ChangedItem, Changeover
+from lib.migration.reference import Observed, ReferenceProgram, ReplacedBy
+
+CHART = "cloud-provider-dvp"
+REFERENCE = reference.Family(
+    CHART,
+    "csi.dvp.deckhouse.io",
+    {**reference.APPS, "capdvp-controller-manager": ReplacedBy.MACHINES},
+    has_programs=False,
+)
+COMPONENTS: Mapping[ReplacedBy, str] = {
+    ReplacedBy.MANAGER: "dvp-ccm",
+    ReplacedBy.MACHINES: "capdvp",
+    ReplacedBy.CSI_CONTROLLER: "csi-controller",
+    ReplacedBy.CSI_NODE: "csi-node",
+    ReplacedBy.DISCOVERER: "cloud-data-discoverer",
+}
+_WORKLOADS: Mapping[ReplacedBy, str] = {
+    role: name if role in (ReplacedBy.MANAGER, ReplacedBy.MACHINES) else f"{name}-dvp"
+    for role, name in COMPONENTS.items()
+}
+_KUBECONFIG = "DVP_KUBERNETES_CONFIG_BASE64"
+_KEY = "kubernetesConfigBase64"
+_SECRETS = {ReplacedBy.MACHINES: "dvp-credentials-capdvp"}
+_SECRET = "dvp-credentials"  # noqa: S105 - a name
+"""What the chart reads with deckhouse.enabled, unless the values name others."""
+_CONTROLLERS = {
+    "*": "*",
+    "cloud-node": "cloud-node-controller",
+    "cloud-node-controller": "cloud-node-controller",
+    "cloud-node-lifecycle": "cloud-node-lifecycle-controller",
+    "cloud-node-lifecycle-controller": "cloud-node-lifecycle-controller",
+    "service": "service-lb-controller",
+    "service-lb-controller": "service-lb-controller",
+}
+"""Names and their aliases. Source: k8s.io/cloud-provider, names."""
+_LEASE = ("cloud-controller-manager", "kube-system")
+
+
+def plan(observed: Observed) -> Changeover | None:
+    """Return the migration of a cluster; None: the reference is not installed."""
+    if not observed.programs:
+        return None
+    namespace = observed.programs[0].namespace
+    roles = {program.role: program for program in observed.programs}
+    values = _values(observed, roles)
+    return Changeover(
+        CHART, namespace, values, _differences(roles), _steps(observed, namespace)
+    )
+
+
+def _values(
+    observed: Observed, roles: Mapping[ReplacedBy, ReferenceProgram]
+) -> changeover.Values:
+    values: changeover.Values = {
+        "global": {
+            "imageRegistry": "REGISTRY",
+            **_parent(roles),
+            "controlPlaneNodes": min(observed.control_plane, changeover.HOSTS_MAX),
+            "deckhouse": {"enabled": True},
+        },
+        "components": {name: role in roles for role, name in COMPONENTS.items()},
+    }
+    if manager := roles.get(ReplacedBy.MANAGER):
+        values["dvp-ccm"] = _manager(manager)
+    if ReplacedBy.DISCOVERER in roles:
+        # Deckhouse's hooks create them.
+        values["cloud-data-discoverer"] = {"storageClasses": {"manage": False}}
+    if controller := roles.get(ReplacedBy.CSI_CONTROLLER):
+        values["csi-controller"] = _controller(controller)
+    if folder := _kubelet_folder(roles.get(ReplacedBy.CSI_NODE)):
+        values["csi-node"] = {"kubeletDirectory": folder}
+    if not observed.control_plane:
+        for role in roles.keys() - {ReplacedBy.CSI_NODE}:
+            selector = {"node-role.kubernetes.io/control-plane": None}
+            own = values.setdefault(COMPONENTS[role], {})
+            own["nodeSelector"] = selector
+    return values
+
+
+def _parent(roles: Mapping[ReplacedBy, ReferenceProgram]) -> dict[str, Any]:
+    """Return the Secrets that are not those of the module; csi-node needs none."""
+    stated = {
+        role: program.variables[_KUBECONFIG]
+        for role, program in roles.items()
+        if _KUBECONFIG in program.variables and role is not ReplacedBy.CSI_NODE
+    }
+    others = {
+        COMPONENTS[role]: name
+        for role, (name, key) in stated.items()
+        if (name, key) != (_SECRETS.get(role, _SECRET), _KEY)
+    }
+    if not others:
+        return {}
+    names = {COMPONENTS[role]: name for role, (name, _) in stated.items()}
+    key = next(iter(stated.values()))[1]
+    return {"parent": {"secretNames": names, "key": key}}
+
+
+def _manager(program: ReferenceProgram) -> dict[str, Any]:
+    """Return the values of dvp-ccm, with the Lease of the reference.
+
+    Only one of the two programs is active, whichever is started.
+    """
+    name, namespace = _LEASE
+    values: dict[str, Any] = {
+        "leaderElection": {
+            "resourceName": program.flag("leader-elect-resource-name") or name,
+            "resourceNamespace": program.flag("leader-elect-resource-namespace")
+            or namespace,
+        }
+    }
+    if controllers := program.flag("controllers"):
+        words = controllers.split(",")
+        values["controllers"] = [
+            f"{'-' * word.startswith('-')}{_CONTROLLERS[word.removeprefix('-')]}"
+            for word in words
+            if word.removeprefix("-") in _CONTROLLERS
+        ]
+    if (verbosity := program.flag("v")).isdecimal():
+        values["verbosity"] = min(int(verbosity), 10)
+    return values
+
+
+def _controller(program: ReferenceProgram) -> dict[str, Any]:
+    """Return the values of csi-controller; the CSIDriver stays as it is."""
+    values: dict[str, Any] = {"csiDriver": {"nodeAllocatableUpdatePeriodSeconds": 0}}
+    for container, words in program.sidecars.items():
+        if "provisioner" in container and (timeout := reference.flag(words, "timeout")):
+            values["sidecars"] = {"timeout": timeout}
+    return values
+
+
+def _kubelet_folder(program: ReferenceProgram | None) -> str:
+    """Return the folder of the kubelet; empty: the default of the chart."""
+    for words in program.sidecars.values() if program else ():
+        path = reference.flag(words, "kubelet-registration-path")
+        folder, separator, _ = path.partition("/csi-plugins/")
+        if separator and folder != "/var/lib/kubelet":
+            return folder
+    return ""
+
+
+_OF_ROLE: Mapping[ReplacedBy, Sequence[ChangedItem]] = {
+    ReplacedBy.MANAGER: (
+        ChangedItem("load balancers in the parent", "-", "ownership labels are added"),
+        ChangedItem("instance type, zone and region of Nodes", "-", "labels are added"),
+    ),
+    ReplacedBy.MACHINES: (
+        ChangedItem("VMs and disks of machines", "-", "ownership labels are added"),
+        ChangedItem("in-place updates, storage migration", "done", "not done"),
+    ),
+    ReplacedBy.CSI_CONTROLLER: (
+        ChangedItem("attachments", "-", "labels and a publish context are added"),
+        ChangedItem("port of livenessprobe", "9808", "9828"),
+    ),
+    ReplacedBy.CSI_NODE: (
+        ChangedItem("credentials on Nodes", "in the environment", "none"),
+    ),
+    ReplacedBy.DISCOVERER: (ChangedItem("orphaned disks", "not reported", "reported"),),
+}
+
+
+def _differences(
+    roles: Mapping[ReplacedBy, ReferenceProgram],
+) -> tuple[ChangedItem, ...]:
+    rows: list[ChangedItem] = []
+    for role, program in roles.items():
+        after = f"{program.kind} {_WORKLOADS[role]}"
+        before = f"{program.kind} {program.name}"
+        rows.append(ChangedItem(f"{COMPONENTS[role]}: workload", before, after))
+        rows += _OF_ROLE[role]
+    return tuple(rows)
+
+
+def _steps(
+    observed: Observed, namespace: str
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    preview = (
+        "mooring plan nodes --cloud=dvp",
+        "mooring plan services --cloud=dvp",
+        "mooring doctor --cloud=dvp",
+    )
+    crds = (
+        f"helm show crds charts/{CHART}"
+        " | kubectl apply --server-side --force-conflicts -f -"
+    )
+    install = (
+        f"helm install {CHART} charts/{CHART} -n {namespace} -f values.yaml"
+        " --skip-crds --take-ownership"
+    )
+    write = "mooring migrate dvp --only values > values.yaml"
+    return (
+        ("Write the values, and replace REGISTRY", (write,)),
+        ("See what would change; these commands only read", preview),
+        (
+            f"Stop the reference; disable Deckhouse's module {CHART} first, and keep"
+            " its namespace",
+            changeover.stop(observed),
+        ),
+        ("Update the CRDs, and install the chart", (crds, install)),
+        ("Check", ("mooring doctor --cloud=dvp", "kubectl get nodes,csinodes -A")),
+        (
+            "Roll back, if necessary",
+            changeover.back(observed, namespace, CHART),
+        ),
+    )

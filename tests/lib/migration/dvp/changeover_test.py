@@ -1,0 +1,193 @@
+"""Values, differences and steps for DVP, by what the module left in a cluster."""
+
+import datetime
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from lib.kube import resources
+from lib.kube.fake import api as fake_api
+from lib.lab.charts import charts
+from lib.migration import reference
+from lib.migration.dvp import changeover
+from lib.migration.reference import Observed
+
+ROOT = pathlib.Path()
+HOME = "d8-cloud-provider-dvp"
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+APPS = {
+    "cloud-controller-manager": (
+        "--cloud-provider=dvp",
+        "--controllers=cloud-node,cloud-node-lifecycle,service-lb-controller",
+        "--v=4",
+    ),
+    "capdvp-controller-manager": ("--leader-elect",),
+    "csi-controller": ("--endpoint=$(CSI_ENDPOINT)", "--node-name=$(NODE)"),
+    "csi-node": ("--endpoint=$(CSI_ENDPOINT)",),
+    "cloud-data-discoverer": ("--discovery-period=1h",),
+}
+SIDECARS = {
+    "csi-controller": ("provisioner", ("--timeout=600s", "--v=5")),
+    "csi-node": (
+        "node-driver-registrar",
+        (
+            "--kubelet-registration-path=/var/lib/kubelet/csi-plugins/"
+            "csi.dvp.deckhouse.io/csi.sock",
+        ),
+    ),
+}
+
+
+def workload(app: str, secret: str, key: str) -> dict[str, Any]:
+    """Return a Deployment or DaemonSet as the module renders it."""
+    variable = {
+        "name": "DVP_KUBERNETES_CONFIG_BASE64",
+        "valueFrom": {"secretKeyRef": {"name": secret, "key": key}},
+    }
+    own = {"name": app, "image": "x@sha256:1", "args": APPS[app], "env": [variable]}
+    beside = [
+        {"name": name, "image": "y", "args": words}
+        for of, (name, words) in SIDECARS.items()
+        if of == app
+    ]
+    labels = {"heritage": "deckhouse", "module": "cloud-provider-dvp", "app": app}
+    return {
+        "metadata": {"name": app, "namespace": HOME, "labels": labels},
+        "spec": {"template": {"spec": {"containers": [*beside, own]}}},
+    }
+
+
+def observe(secrets: Mapping[str, tuple[str, str]], hosts: int = 3) -> Observed:
+    """Read a cluster. secrets: name and key, by app; others have the module's own."""
+    api = fake_api.FakeApi(lambda: NOW)
+    for app in APPS:
+        own = "dvp-credentials-capdvp" if "capdvp" in app else "dvp-credentials"
+        secret, key = secrets.get(app, (own, "kubernetesConfigBase64"))
+        kind = resources.DAEMON_SETS if app == "csi-node" else resources.DEPLOYMENTS
+        api.put(kind, workload(app, secret, key))
+    for number in range(hosts):
+        labels = {"node-role.kubernetes.io/control-plane": ""}
+        meta = {"name": f"host-{number}", "labels": labels}
+        api.put(resources.NODES, {"metadata": meta})
+    return reference.read(api, 1, changeover.REFERENCE)
+
+
+def defaults(chart: str) -> dict[str, Any]:
+    """Return the values of a chart."""
+    text = (charts.folder(ROOT, chart) / "values.yaml").read_text()
+    return dict(yaml.safe_load(text))
+
+
+def planned(observed: Observed) -> Any:
+    """Return the plan, whose values every schema accepts."""
+    result = changeover.plan(observed)
+    assert result is not None
+    values = charts.merged(defaults(changeover.CHART), result.values)
+    assert charts.refused(ROOT, changeover.CHART, values) == []
+    for component in charts.UMBRELLAS[changeover.CHART]:
+        own = charts.merged(defaults(component), values[component])
+        whole = own | {"global": values["global"]}
+        assert charts.refused(ROOT, component, whole) == [], component
+    return result
+
+
+def test_without_the_reference_there_is_nothing_to_migrate() -> None:
+    assert changeover.plan(Observed(())) is None
+
+
+def test_the_module_of_either_generation_needs_no_names() -> None:
+    """Secrets, project and cluster UUID are found by the chart's defaults."""
+    result = planned(observe({}))
+    assert result.namespace == HOME
+    assert result.values == {
+        "global": {
+            "imageRegistry": "REGISTRY",
+            "controlPlaneNodes": 3,
+            "deckhouse": {"enabled": True},
+        },
+        "components": dict.fromkeys(
+            (
+                "dvp-ccm",
+                "capdvp",
+                "csi-controller",
+                "csi-node",
+                "cloud-data-discoverer",
+            ),
+            True,
+        ),
+        "dvp-ccm": {
+            "leaderElection": {
+                "resourceName": "cloud-controller-manager",
+                "resourceNamespace": "kube-system",
+            },
+            "controllers": [
+                "cloud-node-controller",
+                "cloud-node-lifecycle-controller",
+                "service-lb-controller",
+            ],
+            "verbosity": 4,
+        },
+        "cloud-data-discoverer": {"storageClasses": {"manage": False}},
+        "csi-controller": {
+            "csiDriver": {"nodeAllocatableUpdatePeriodSeconds": 0},
+            "sidecars": {"timeout": "600s"},
+        },
+    }
+
+
+def test_other_secrets_are_named_for_each_component() -> None:
+    result = planned(
+        observe({"csi-controller": ("csi-parent", "kubernetesConfigBase64")})
+    )
+    assert result.values["global"]["parent"] == {
+        "secretNames": {
+            "dvp-ccm": "dvp-credentials",
+            "capdvp": "dvp-credentials-capdvp",
+            "csi-controller": "csi-parent",
+            "cloud-data-discoverer": "dvp-credentials",
+        },
+        "key": "kubernetesConfigBase64",
+    }
+
+
+def test_a_managed_control_plane_has_no_hosts_to_select() -> None:
+    values = planned(observe({}, hosts=0)).values
+    selected = {
+        name
+        for name in changeover.COMPONENTS.values()
+        if "nodeSelector" in values.get(name, {})
+    }
+    assert selected == set(changeover.COMPONENTS.values()) - {"csi-node"}
+
+
+def test_steps_stop_the_reference_and_start_it_again() -> None:
+    """Prints them; objects of the reference are neither deleted nor renamed."""
+    result = planned(observe({}))
+    commands = [word for _, words in result.steps for word in words]
+    print(*commands, sep="\n")
+    for app in APPS:
+        about = [word for word in commands if f" {app} " in word]
+        assert len(about) == 2, app
+    assert not [word for word in commands if "delete" in word]
+    (install,) = (word for word in commands if "helm install" in word)
+    assert install.endswith("--skip-crds --take-ownership")
+    workloads = [row.after for row in result.differences if "workload" in row.subject]
+    assert sorted(workloads) == [
+        "DaemonSet csi-node-dvp",
+        "Deployment capdvp",
+        "Deployment cloud-data-discoverer-dvp",
+        "Deployment csi-controller-dvp",
+        "Deployment dvp-ccm",
+    ]
+
+
+@pytest.mark.parametrize("module", ["cloud-provider-openstack", ""])
+def test_another_module_is_not_that_of_dvp(module: str) -> None:
+    api = fake_api.FakeApi(lambda: NOW)
+    item = workload("csi-controller", "x", "y")
+    item["metadata"]["labels"]["module"] = module
+    api.put(resources.DEPLOYMENTS, item)
+    assert reference.read(api, 1, changeover.REFERENCE).programs == ()
