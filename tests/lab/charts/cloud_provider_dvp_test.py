@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -18,7 +19,6 @@ from lib.lab.kube import control_plane
 from lib.migration import reference as migrated
 from lib.migration.dvp import changeover
 from tests.lab.charts import (
-    cloud_provider_openstack_test,
     installing,
     reference_of_dvp,
     rendering,
@@ -413,7 +413,9 @@ def test_the_state_of_the_reference_stays_as_it_is(
 
 def test_both_clouds_in_one_cluster(ground: installing.Ground) -> None:
     """In one namespace: each is installed and removed, the other's objects stay."""
-    other = cloud_provider_openstack_test.CASE
+    driver = ("CSIDriver", "", "cinder.csi.openstack.org")
+    path = f"/apis/storage.k8s.io/v1/csidrivers/{driver[2]}"
+    other = dataclasses.replace(CASE, chart=charts.UMBRELLA, kept={driver: path})
     before = installing.until(ground.everything)
     openstack = umbrellas.release(ground, other, CASE.home)
     openstack.run("install", charts.of(other.chart)["defaults"])
