@@ -1,4 +1,4 @@
-"""The table of `lab up`: from a server to its Node, to an address and to a volume."""
+"""The table of `lab up`: servers, Nodes, an address, a volume, and Machines."""
 
 import contextlib
 import functools
@@ -9,7 +9,7 @@ from lib.lab.daemons import csi
 from lib.lab.grounds import servers
 from lib.lab.kube import kube_objects
 from lib.lab.run import observed_steps
-from lib.lab.whole import demo, parts, whole
+from lib.lab.whole import demo, machine_demo, parts, whole
 
 NAME = "mooring-lab"
 """Of a Service and a claim, which stay in the lab."""
@@ -40,7 +40,8 @@ class LabPath:
         if lab.has_claims and not lab.has_volumes:
             title = f"claim {NAMESPACE}/{NAME}: bound"
             steps.append(step(title, self._claim, self._bound))
-        return tuple(steps)
+        machines = machine_demo.of(lab)
+        return (*steps, *(machines.ready() if machines is not None else ()))
 
     def delete(self) -> None:
         """Delete what the steps create; fine when it is absent."""

@@ -102,20 +102,31 @@ def boot(name: str) -> None:
         click.echo(f"boot {name} ({created[name]})" if created else f"{name} exists")
 
 
+class _EveryName(tuple[str, ...]):
+    """The names of all servers, also of those that are created later."""
+
+    def __contains__(self, name: object) -> bool:
+        """Report whether a server is meant: each is."""
+        del name
+        return True
+
+
 @click.command("simulated-kubelets", hidden=True)
 @click.option("--kubeconfig", type=paths.FILE, required=True)
 @providers.option
 @click.option("--existing-cloud", required=True)
 @click.option("--existing-file", default="")
 @click.option("--name", "names", multiple=True, required=True)
-def simulated_kubelets(
+@click.option("--every-name", "is_every", is_flag=True)
+def simulated_kubelets(  # - one argument for each option
     kubeconfig: pathlib.Path,
     cloud: str,
     existing_cloud: str,
     existing_file: str,
     names: tuple[str, ...],
+    is_every: bool,
 ) -> None:
-    """Be the kubelets of the servers named."""
+    """Be the kubelets of the servers named, or of all that the cluster has."""
     with edge.plainly():
         from lib.lab.grounds import grounds
         from lib.lab.kube import cluster, simulated_kubelet
@@ -125,7 +136,7 @@ def simulated_kubelets(
         simulated_kubelet.run(
             cluster.connect(kubeconfig),
             providers.of(cloud).grounds().open(edge.where(), existing),
-            names,
+            _EveryName(names) if is_every else names,
             lambda: datetime.datetime.now(datetime.UTC),
             lambda: not stop.wait(simulated_kubelet.BEAT_S),
             lambda trouble: click.echo(trouble, file=sys.stderr),

@@ -15,7 +15,7 @@ from lib.lab import errors, places
 from lib.lab.grounds import grounds as ground_protocol
 from lib.lab.run import observed_steps
 from lib.lab.status import table
-from lib.lab.whole import component_demo, parts, record, whole
+from lib.lab.whole import component_demo, machine_demo, parts, record, whole
 from lib.lab.whole import demo as scenario
 from mooring.commands import edge, lab_path, providers
 from mooring.commands import plan_routes as plan_command
@@ -185,7 +185,7 @@ def demo(where: places.Places) -> bool:
     is_complete = _scenes(lab, console) if lab.has_manager else True
     if lab.has_routes:
         plan_routes(lab, console)
-    return all([_components(lab), _volume(lab), is_complete])
+    return all([_components(lab), _machines(lab), _volume(lab), is_complete])
 
 
 def _scenes(lab: parts.Lab, console: rich.console.Console) -> bool:
@@ -208,6 +208,13 @@ def _components(lab: parts.Lab) -> bool:
     if not (steps := life.steps()):
         return True
     return show_steps(f"{', '.join(lab.components)}", life, steps)
+
+
+def _machines(lab: parts.Lab) -> bool:
+    life = machine_demo.of(lab)
+    if life is None:
+        return True
+    return show_steps("Machines of Cluster API", life, life.steps())
 
 
 def _volume(lab: parts.Lab) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lib.lab import places
 from lib.lab.artifacts import programs
 from lib.lab.daemons import ccm, csi
-from lib.lab.dvp import parent, project, virtual_servers
+from lib.lab.dvp import capdvp_lab, parent, project, virtual_servers
 from lib.lab.grounds import grounds, servers
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import processes, progress
@@ -122,7 +122,7 @@ class DvpDiscovery:
 
 
 class DvpGrounds:
-    """The lab's own parent cluster."""
+    """The lab's own parent cluster; also `machine_grounds.MachineGrounds`."""
 
     name = NAME
     title = "the parent cluster"
@@ -132,6 +132,7 @@ class DvpGrounds:
     volumes = None
     claims = DvpClaims()
     discovery = DvpDiscovery()
+    machines = capdvp_lab.CapdvpMachines(variables(parent.NAMESPACE))
     load_balancer_annotation = ""
     has_load_balancers = True
     variables = (_VARIABLE,)

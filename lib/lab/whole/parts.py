@@ -10,7 +10,7 @@ from lib.kube import client
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm, csi, discoverer
-from lib.lab.grounds import grounds, servers
+from lib.lab.grounds import grounds, machine_grounds, servers
 from lib.lab.kube import cluster, control_plane, kube_objects, simulated_kubelet
 from lib.lab.run import processes
 from lib.lab.storage import node_keeper, storage_node, volume_client, volume_demo
@@ -50,6 +50,8 @@ class Lab:
             csi.NAME: self.is_own and self.grounds.claims is not None,
             discoverer.NAME: self.is_own and self.grounds.discovery is not None,
         }
+        if isinstance(self.grounds, machine_grounds.MachineGrounds):
+            more[self.grounds.machines.name] = self.is_own
         return (self.grounds.manager, *(name for name, can in more.items() if can))
 
     @property
@@ -77,6 +79,14 @@ class Lab:
     def has_discovery(self) -> bool:
         """Whether the offers of the cloud are published."""
         return discoverer.NAME in self.components
+
+    @property
+    def machines(self) -> machine_grounds.LabMachines | None:
+        """Machines of Cluster API; None: their provider does not run."""
+        if not isinstance(self.grounds, machine_grounds.MachineGrounds):
+            return None
+        of_cloud = self.grounds.machines
+        return of_cloud if of_cloud.name in self.components else None
 
     @property
     def has_routes(self) -> bool:
@@ -212,6 +222,8 @@ def start_simulated_kubelets(lab: Lab, pex: pathlib.Path) -> None:
     cloud = lab.grounds.described(where, lab.record.existing)
     words += ["--cloud", lab.grounds.name, "--existing-cloud", cloud.name]
     words += ["--existing-file", cloud.file] if cloud.file else []
+    if isinstance(lab.grounds, machine_grounds.MachineGrounds):
+        words += ["--every-name"]
     for name in lab.record.names:
         words += ["--name", name]
     command = [*pexes.command(pex), *words]

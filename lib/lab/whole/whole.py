@@ -18,7 +18,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm, csi, csi_node, discoverer
-from lib.lab.grounds import grounds, servers
+from lib.lab.grounds import grounds, machine_grounds, servers
 from lib.lab.kube import cluster, control_plane, kube_arguments, kubelet
 from lib.lab.run import checkpoint, durations, processes, progress, steps
 from lib.lab.status import table
@@ -92,6 +92,8 @@ def _kind(lab: parts.Lab, before: checkpoint.Checkpoint) -> str:
     """Return which starts take as long as this one, after the record was written."""
     where = lab.where
     is_built = not programs.missing(where, groups(lab)) and lab.grounds.is_built(where)
+    if lab.machines is not None:
+        is_built = is_built and lab.machines.is_built(where)
     if before.programs:
         data = "running"
     else:
@@ -107,7 +109,11 @@ def _components(lab: parts.Lab) -> tuple[str, ...]:
 def _unwanted(lab: parts.Lab) -> tuple[str, ...]:
     """Return the programs of components that this lab does not run (any more)."""
     names = [name for name in lab.supported if name not in lab.components]
-    return (*names, *(csi.SIDECARS if csi.NAME in names else ()))
+    sidecars = csi.SIDECARS if csi.NAME in names else ()
+    machines: tuple[str, ...] = ()
+    if isinstance(lab.grounds, machine_grounds.MachineGrounds) and not lab.machines:
+        machines = lab.grounds.machines.programs
+    return (*names, *sidecars, *machines)
 
 
 def _require(lab: parts.Lab, sources: Sources) -> None:
@@ -204,6 +210,11 @@ class _Start:
             plan.append(
                 steps.StartStep("discovery", self.discoverer, cloud_and_cluster)
             )
+        if self.lab.machines is not None:
+            # Last: the core of Cluster API takes a core of a small machine to start.
+            before = ("machines build", "simulated", *(step.name for step in plan))
+            plan.append(steps.StartStep("machines build", self.machines_build))
+            plan.append(steps.StartStep("machines", self.machines, before))
         return tuple(plan)
 
     @property
@@ -268,6 +279,17 @@ class _Start:
         """Start cloud-data-discoverer."""
         with self.shown.step(f"Start {discoverer.NAME}"):
             parts.start_discoverer(self.lab)
+
+    def machines_build(self) -> None:
+        """Build the core of Cluster API."""
+        if self.lab.machines is not None:
+            self.lab.machines.build(self.where, self.shown)
+
+    def machines(self) -> None:
+        """Start Cluster API with the provider of the cloud, and create Machines."""
+        machines = self.lab.machines
+        if machines is not None:
+            machines.up(self.where, pexes.path(self.where, machines.name), self.shown)
 
     def servers(self) -> None:
         """Make the servers."""
@@ -351,7 +373,7 @@ def build(
     """
     _require(lab, sources)
     start = _Start(lab, sources, shown, tuple(more))
-    names = ("pexes", "kube build", "cloud build", "file systems")
+    names = ("pexes", "kube build", "cloud build", "machines build", "file systems")
     plan = [step for step in start.plan() if step.name in names]
     steps.run(plan, checkpoint.take(lab.where).halt)
 
@@ -450,6 +472,10 @@ def _components_now(lab: parts.Lab) -> Iterator[tuple[str, bool, bool, int]]:
     if lab.has_discovery:
         daemon = discoverer.at(where)
         yield _fact(where, discoverer.NAME, daemon.serves, daemon.port)
+    if (machines := lab.machines) is not None:
+        for name in machines.programs:
+            serves = functools.partial(machines.serves, where, name)
+            yield _fact(where, name, serves, machines.port(where, name))
 
 
 def _fact(

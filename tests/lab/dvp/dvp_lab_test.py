@@ -28,6 +28,12 @@ STEPS = (
     "claim created: bound",
     "claim expanded: 1Gi to 2Gi",
     "claim deleted",
+    "scaled to 3",
+    "rolling update: 1 of 3 replaced",
+    "rolling update: 2 of 3 replaced",
+    "rolling update: 3 of 3 replaced",
+    "rolling update: complete",
+    "scaled to 2",
 )
 
 
@@ -58,6 +64,12 @@ def check_path(text: str) -> None:
         )
     assert_row(rows, r"Service default/mooring-lab: address +[\d.]+ +192\.0\.2\.\d+")
     assert_row(rows, r"claim default/mooring-lab: bound +[\d.]+ +volume pvc-")
+    machine = r"workers-[a-z0-9]+-[a-z0-9]+"
+    assert_row(
+        rows,
+        rf"MachineDeployment machines/workers: Machines Running +[\d.]+"
+        rf" +{machine}, {machine}",
+    )
 
 
 def assert_row(rows: list[str], pattern: str) -> None:
@@ -75,7 +87,7 @@ def test_a_lab_from_up_to_down(tool: LabTool) -> None:
     programs = {row["program"] for row in json.loads(text)["programs"]}
     print(", ".join(sorted(programs)))
     expected = {"parent kube-apiserver", parent.SIMULATOR, "dvp-ccm", "csi-controller"}
-    assert programs >= expected
+    assert programs >= expected | {"cluster-api", "capdvp"}
     code, text = tool.run("demo")
     missing = [step for step in STEPS if step not in text]
     assert (code, missing) == (0, [])

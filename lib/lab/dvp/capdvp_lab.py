@@ -1,0 +1,245 @@
+"""The core of Cluster API and capdvp in a lab of DVP, with one MachineDeployment.
+
+Implements `lib.lab.grounds.machine_grounds`. The child is its own workload cluster, as
+in the clusters that capdvp is for. Rules: `up` may be repeated, and creates only what
+is missing.
+"""
+
+import contextlib
+import http.client
+import json
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import yaml
+
+from lib.kube import client, resources
+from lib.kube import errors as kube_errors
+from lib.kube.resources import Resource
+from lib.lab import errors, places
+from lib.lab.artifacts import pexes
+from lib.lab.capi import core, core_program
+from lib.lab.daemons import ccm
+from lib.lab.dvp import parent
+from lib.lab.dvp import workload_objects as workload
+from lib.lab.grounds.machine_grounds import LabMachine
+from lib.lab.kube import cluster, control_plane, kube_objects
+from lib.lab.run import ports, processes, progress
+
+NAME = "capdvp"
+ACCOUNT = ("kube-system", NAME)
+CLUSTER = "lab"
+DEPLOYMENT = "workers"
+REPLICAS = 2
+HEALTH = 42
+"""Distance of the probes from the first port of the lab; the core's come before."""
+_READY_S = 90.0
+_SERVED_S = 60.0
+TEMPLATES = {"small": "256Mi", "large": "512Mi"}
+"""Memory of the VMs, by machine template; the first is used first."""
+_CLONED = "cluster.x-k8s.io/cloned-from-name"
+_TOKEN = "abcdef.0123456789abcdef"  # noqa: S105 - no machine boots in a lab
+_KINDS = {
+    kind.kind: kind
+    for kind in (
+        resources.DEFINITIONS,
+        resources.NAMESPACES,
+        resources.SERVICE_ACCOUNTS,
+        resources.CLUSTER_ROLES,
+        resources.CLUSTER_ROLE_BINDINGS,
+        resources.ROLES,
+        resources.ROLE_BINDINGS,
+    )
+}
+
+
+def _chart() -> pathlib.Path:
+    # Four folders up from this file in a checkout, a sandbox and an unpacked PEX alike.
+    return pathlib.Path(__file__).parents[3] / "charts" / NAME
+
+
+class CapdvpMachines:
+    """Implements `machine_grounds.LabMachines`."""
+
+    name = NAME
+    programs = (core.NAME, NAME)
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """environment: of capdvp, besides the parent's kubeconfig."""
+        self._environment = environment
+
+    def build(self, where: places.Places, shown: progress.Progress) -> None:
+        """See the protocol."""
+        core_program.build(where, shown)
+
+    def is_built(self, where: places.Places) -> bool:
+        """See the protocol."""
+        with contextlib.suppress(errors.LabError):
+            core_program.path(where)
+            return True
+        return False
+
+    def up(
+        self, where: places.Places, pex: pathlib.Path, shown: progress.Progress
+    ) -> None:
+        """See the protocol."""
+        core.up(where, shown)
+        with shown.step(f"Start {NAME}") as step:
+            api = cluster.connect(control_plane.admin_kubeconfig(where))
+            step.note("definitions and permissions")
+            _install(api)
+            ccm.replace_outdated(where, NAME, pex)
+            words = [*pexes.command(pex), *self._arguments(where, api)]
+            env = {**pexes.environment(where), **self._environment}
+            processes.start(where, NAME, words, env)
+            processes.wait_for(where, NAME, lambda: self.serves(where, NAME), _READY_S)
+            step.note(f"MachineDeployment {DEPLOYMENT}")
+            _create(where, api)
+
+    @staticmethod
+    def _arguments(where: places.Places, api: client.Api) -> Sequence[str]:
+        """Return the reference's own command line, without a Lease: there is one."""
+        admin = control_plane.admin_kubeconfig(where)
+        target = where.state / f"{NAME}.kubeconfig"
+        cluster.service_account_kubeconfig(api, admin, ACCOUNT, target)
+        project = parent.make_project(parent.beside(where))
+        return (
+            f"--kubeconfig={target}",
+            f"--parent-kubeconfig={project.kubeconfig}",
+            "--leader-elect=false",
+            f"--health-probe-bind-address={ports.LOOPBACK}:{_port(where)}",
+            "--metrics-bind-address=0",
+            "--v=4",
+        )
+
+    def serves(self, where: places.Places, program: str) -> bool:
+        """See the protocol."""
+        return core.serves(where) if program == core.NAME else _is_ready(where)
+
+    def port(self, where: places.Places, program: str) -> int:
+        """See the protocol."""
+        return core.port(where, core.HEALTH) if program == core.NAME else _port(where)
+
+    def deployment(self, where: places.Places) -> "Workers":
+        """See the protocol."""
+        api = cluster.connect(control_plane.admin_kubeconfig(where))
+        return Workers(kube_objects.Objects(api, workload.NAMESPACE))
+
+
+def _port(where: places.Places) -> int:
+    return where.port_base + HEALTH
+
+
+def _is_ready(where: places.Places) -> bool:
+    connection = http.client.HTTPConnection(ports.LOOPBACK, _port(where), timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+# ---------------------------------------------------------------- objects
+
+
+def _install(api: client.Api) -> None:
+    """Install what the chart has besides its Deployment, and wait for the kinds."""
+    space = {"metadata": {"name": workload.NAMESPACE}}
+    documents: list[Mapping[str, object]] = [
+        *(yaml.safe_load(p.read_text()) for p in sorted(_chart().glob("crds/*.yaml"))),
+        *yaml.safe_load_all((_chart() / "files/rbac.yaml").read_text()),
+        workload.open_definition(workload.CONTROL_PLANES),
+        {"apiVersion": "v1", "kind": "Namespace", **space},
+    ]
+    cluster.create_documents(api, documents, _KINDS)
+
+
+def _create(where: places.Places, api: client.Api) -> None:
+    """Create the Cluster with its MachineDeployment; what exists is not changed."""
+    objects = kube_objects.Objects(api, workload.NAMESPACE)
+    processes.wait_for(where, "kube-apiserver", lambda: _are_served(objects), _SERVED_S)
+    admin = control_plane.admin_kubeconfig(where).read_bytes()
+    for kind, name, parts in _objects(admin):
+        labels = {"labels": {workload.NAME_LABEL: CLUSTER}}
+        with contextlib.suppress(kube_errors.AlreadyExists):
+            objects.make(kind, name, labels, **parts)
+    status = {"status": workload.CONTROL_PLANE_STATUS}
+    api.patch(
+        workload.CONTROL_PLANES,
+        CLUSTER,
+        json.dumps(status).encode(),
+        workload.NAMESPACE,
+        subresource="status",
+        timeout_s=kube_objects.TIMEOUT_S,
+    )
+
+
+def _are_served(objects: kube_objects.Objects) -> bool:
+    kinds = (workload.CONTROL_PLANES, workload.DVP_CLUSTERS, workload.DVP_TEMPLATES)
+    with contextlib.suppress(kube_errors.NotFound, kube_errors.Unavailable):
+        for kind in kinds:
+            objects.all(kind)
+        return True
+    return False
+
+
+def _objects(admin: bytes) -> Iterator[tuple[Resource, str, Mapping[str, object]]]:
+    """Yield what a user creates, in this order. admin: kubeconfig of the child."""
+    secret = {"type": "cluster.x-k8s.io/secret"}
+    own = workload.secret_data(value=admin)
+    yield resources.SECRETS, f"{CLUSTER}-kubeconfig", {**secret, "data": own}
+    data = workload.bootstrap_data(_TOKEN)
+    yield resources.SECRETS, workload.BOOTSTRAP, {**secret, "data": data}
+    yield workload.CONTROL_PLANES, CLUSTER, {}
+    yield workload.DVP_CLUSTERS, CLUSTER, {"spec": {}}
+    yield workload.CLUSTERS, CLUSTER, {"spec": workload.cluster_spec(CLUSTER)}
+    for template, memory in TEMPLATES.items():
+        spec = workload.template_spec(memory=memory)
+        yield workload.DVP_TEMPLATES, template, {"spec": spec}
+    spec = workload.deployment_spec(CLUSTER, next(iter(TEMPLATES)), REPLICAS)
+    yield workload.DEPLOYMENTS, DEPLOYMENT, {"spec": spec}
+
+
+class Workers:
+    """Implements `machine_grounds.MachineDeployments`."""
+
+    key = f"{workload.NAMESPACE}/{DEPLOYMENT}"
+
+    def __init__(self, objects: kube_objects.Objects) -> None:
+        self._objects = objects
+
+    def machines(self) -> tuple[LabMachine, ...]:
+        """See the protocol."""
+        templates = {
+            item["metadata"]["name"]: item["metadata"]["annotations"].get(_CLONED, "")
+            for item in self._objects.all(workload.DVP_MACHINES)
+        }
+        rows = [
+            LabMachine(
+                item["metadata"]["name"],
+                templates.get(item["spec"]["infrastructureRef"]["name"], ""),
+                item.get("status", {}).get("phase") == "Running",
+            )
+            for item in self._objects.all(workload.MACHINES)
+        ]
+        return tuple(sorted(rows, key=lambda machine: machine.name))
+
+    def scale(self, replicas: int) -> None:
+        """See the protocol."""
+        self._objects.patch(
+            workload.DEPLOYMENTS, DEPLOYMENT, spec={"replicas": replicas}
+        )
+
+    def roll(self) -> str:
+        """See the protocol: to the template that is not in use."""
+        document = self._objects.get(workload.DEPLOYMENTS, DEPLOYMENT) or {}
+        used = document["spec"]["template"]["spec"]["infrastructureRef"]["name"]
+        name = next(template for template in TEMPLATES if template != used)
+        ref = workload.reference(workload.DVP_TEMPLATES, name)
+        template = {"spec": {"infrastructureRef": ref}}
+        self._objects.patch(
+            workload.DEPLOYMENTS, DEPLOYMENT, spec={"template": template}
+        )
+        return name
