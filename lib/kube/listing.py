@@ -64,7 +64,7 @@ def read(  # noqa: PLR0913 # keyword only, with sound defaults
 
 
 def _malformed(body: bytes, of: type[T]) -> str:
-    """Name the first object of a list that is malformed; empty: the list is."""
+    """Describe the first malformed object of a list; empty: the list itself is."""
     try:
         rows = objects.decode_list(body, msgspec.Raw).items
     except msgspec.DecodeError:

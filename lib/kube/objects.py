@@ -92,7 +92,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def malformed(body: msgspec.Raw, error: msgspec.DecodeError) -> str:
-    """Name an object that has not the type of its fields; no value is quoted."""
+    """Describe why an object is malformed, without a value of it."""
     try:
         name = decoding.decode(body, Bare).metadata.key
     except msgspec.DecodeError:

@@ -429,6 +429,6 @@ class Contract:
             ground.volumes.capacity("gold", ())
 
 
-def ids(found: tuple[Volume, ...] | Unknown) -> list[str]:
-    assert not isinstance(found, Unknown)
-    return [volume.id for volume in found]
+def ids(observation: tuple[Volume, ...] | Unknown) -> list[str]:
+    assert not isinstance(observation, Unknown)
+    return [volume.id for volume in observation]
