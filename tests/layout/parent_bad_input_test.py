@@ -101,6 +101,14 @@ CASES: Mapping[str, Sequence[Row]] = {
         (NODE, "nodes", "test_a_vm_without_an_address_sets_none", ""),
     ],
     "16 disks reached": [(CSI, "volumes", REFUSALS, "16 devices")],
+    "admission of the parent drops fields of a Service, or labels of a VM": [
+        (
+            SERVICE,
+            "service",
+            "test_what_the_parent_does_not_keep_is_reported_and_written_rarely",
+            "",
+        ),
+    ],
     "objects that lack a field": [
         (NODE, "nodes", NODES, "VM without status"),
         (NODE, "nodes", NODES, "VM without labels"),

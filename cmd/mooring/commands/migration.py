@@ -52,10 +52,10 @@ def dvp(kubeconfig: str, context: str, only: str | None) -> None:
     Secrets, the CSIDriver and the Nodes. Contents of Secrets are not read.
     """
     with edge.plainly():
-        from lib.migration.dvp import changeover
+        from lib.migration.dvp import dvp_changeover
 
-        observed = _observed(kubeconfig, context, changeover.REFERENCE)
-        planned = changeover.plan(observed)
+        observed = _observed(kubeconfig, context, dvp_changeover.REFERENCE)
+        planned = dvp_changeover.plan(observed)
     _show(planned, "DVP", only)
 
 

@@ -17,7 +17,7 @@ from lib.lab import errors, places
 from lib.lab.charts import charts
 from lib.lab.kube import control_plane
 from lib.migration import reference as migrated
-from lib.migration.dvp import changeover
+from lib.migration.dvp import dvp_changeover
 from tests.lab.charts import (
     installing,
     reference_of_dvp,
@@ -380,8 +380,8 @@ def test_the_state_of_the_reference_stays_as_it_is(
         lambda: observed()["PersistentVolume pvc-1"]["status"].get("phase")
         == "Available"
     )
-    planned = changeover.plan(
-        migrated.read(ground.api, installing.TIMEOUT_S, changeover.REFERENCE)
+    planned = dvp_changeover.plan(
+        migrated.read(ground.api, installing.TIMEOUT_S, dvp_changeover.REFERENCE)
     )
     assert planned is not None
     assert planned.namespace == reference_of_dvp.HOME

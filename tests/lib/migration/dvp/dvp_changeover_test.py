@@ -12,7 +12,7 @@ from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.lab.charts import charts
 from lib.migration import reference
-from lib.migration.dvp import changeover
+from lib.migration.dvp import dvp_changeover
 from lib.migration.reference import Observed
 
 ROOT = pathlib.Path()
@@ -72,7 +72,7 @@ def observe(secrets: Mapping[str, tuple[str, str]], hosts: int = 3) -> Observed:
         labels = {"node-role.kubernetes.io/control-plane": ""}
         meta = {"name": f"host-{number}", "labels": labels}
         api.put(resources.NODES, {"metadata": meta})
-    return reference.read(api, 1, changeover.REFERENCE)
+    return reference.read(api, 1, dvp_changeover.REFERENCE)
 
 
 def defaults(chart: str) -> dict[str, Any]:
@@ -83,11 +83,11 @@ def defaults(chart: str) -> dict[str, Any]:
 
 def planned(observed: Observed) -> Any:
     """Return the plan, whose values every schema accepts."""
-    result = changeover.plan(observed)
+    result = dvp_changeover.plan(observed)
     assert result is not None
-    values = charts.merged(defaults(changeover.CHART), result.values)
-    assert charts.refused(ROOT, changeover.CHART, values) == []
-    for component in charts.UMBRELLAS[changeover.CHART]:
+    values = charts.merged(defaults(dvp_changeover.CHART), result.values)
+    assert charts.refused(ROOT, dvp_changeover.CHART, values) == []
+    for component in charts.UMBRELLAS[dvp_changeover.CHART]:
         own = charts.merged(defaults(component), values[component])
         whole = own | {"global": values["global"]}
         assert charts.refused(ROOT, component, whole) == [], component
@@ -95,7 +95,7 @@ def planned(observed: Observed) -> Any:
 
 
 def test_without_the_reference_there_is_nothing_to_migrate() -> None:
-    assert changeover.plan(Observed(())) is None
+    assert dvp_changeover.plan(Observed(())) is None
 
 
 def test_the_module_of_either_generation_needs_no_names() -> None:
@@ -157,10 +157,10 @@ def test_a_managed_control_plane_has_no_hosts_to_select() -> None:
     values = planned(observe({}, hosts=0)).values
     selected = {
         name
-        for name in changeover.COMPONENTS.values()
+        for name in dvp_changeover.COMPONENTS.values()
         if "nodeSelector" in values.get(name, {})
     }
-    assert selected == set(changeover.COMPONENTS.values()) - {"csi-node"}
+    assert selected == set(dvp_changeover.COMPONENTS.values()) - {"csi-node"}
 
 
 def test_steps_stop_the_reference_and_start_it_again() -> None:
@@ -190,4 +190,4 @@ def test_another_module_is_not_that_of_dvp(module: str) -> None:
     item = workload("csi-controller", "x", "y")
     item["metadata"]["labels"]["module"] = module
     api.put(resources.DEPLOYMENTS, item)
-    assert reference.read(api, 1, changeover.REFERENCE).programs == ()
+    assert reference.read(api, 1, dvp_changeover.REFERENCE).programs == ()
