@@ -20,6 +20,7 @@ TOOL = (
     "lab/dvp:account",
     "lab/dvp:nodes",
     "lab/dvp:services",
+    "lab/machines:tool",
     "lab/osdpl:",
     "lab/tool:",
 )
@@ -28,7 +29,7 @@ PACKAGED = (
     "bench:tool_start",  # one second
     "lab/dvp:lab-long",
     "lab/images:all-long",
-    "lab/pods:pods-long",
+    "lab/pods:",
     "lab/kubelet:demo-long",
     "lab/services:pages-long",
     "lab/tool:commands-long",
