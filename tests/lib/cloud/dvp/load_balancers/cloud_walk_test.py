@@ -153,7 +153,7 @@ def test_two_processes_make_one_of_each() -> None:
 
 
 def settle_patiently(served: Served) -> None:
-    """Settle, and again as a flow does while the watch does not show the Service yet."""
+    """Settle, and again as a flow does while the watch is late with the Service."""
     for _ in range(500):
         try:
             served.settle()
