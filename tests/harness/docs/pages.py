@@ -37,6 +37,11 @@ REASONS: Mapping[str, str] = {
         "tests/lab/tool/migrate_test.py installs the chart with printed values"
     ),
     "helm uninstall cloud-provider-openstack": "the same test removes it",
+    "helm show crds charts/cloud-provider-dvp": (
+        "tests/lab/charts/cloud_provider_dvp_test.py applies the CRDs"
+    ),
+    "helm install cloud-provider-dvp": "the same test installs the chart",
+    "helm uninstall cloud-provider-dvp": "the same test removes it",
     "kubectl get volumeattachments": (
         "tests/lab/dvp/dvp_sidecars_test.py reads the context of what it adopts"
     ),
