@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what is due in the long tier, for at most 10 minutes: what the changes since the last
+# Runs what is due in the long tier, for at most 20 minutes: what the changes since the last
 # run reach, and what has not run for ten runs. It names what did not fit, which then comes
 # first the next time. Its record is ~/.cache/mooring/ci/long.json.
 set -euo pipefail

@@ -28,7 +28,6 @@ from lib.lab.kube import cluster, control_plane, simulated_kubelet
 from lib.lab.openstack import accounts, grounds, layout, tenant
 from lib.lab.run import processes, progress
 from lib.lab.slots import leases
-from tests.harness import testing
 from tests.harness.faults import fault_proxy
 from tests.harness.kube import audit
 from tests.harness.openstack import faults, regions
@@ -525,8 +524,7 @@ FROZEN = Fault(
     calls_max=25,
 )
 
-SHORT = (THROTTLED, EMPTIED, EXPIRED, RESTARTED, TWINS, NO_DATABASE)
-FAULTS = testing.by_tier(SHORT, (*SHORT, FROZEN))
+FAULTS = (THROTTLED, EMPTIED, EXPIRED, RESTARTED, TWINS, NO_DATABASE, FROZEN)
 
 
 @pytest.fixture(scope="module")

@@ -20,16 +20,16 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import errors as kube_errors
 from lib.lab.daemons import ccm
 from lib.lab.run import processes
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.daemons import probing
 from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack.inventory import Inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
-HEALTHY = testing.by_tier(4, 50)
-TIMES = testing.by_tier(1, 4)
-"""Number of Services with each bad value; 52 in all in the long tier."""
+HEALTHY = 50
+TIMES = 4
+"""Number of Services with each bad value; 52 in all."""
 MOST_TIMES = 2
 """Longer than alone the healthy ones may take."""
 MOST_BYTES = 200e6
@@ -41,7 +41,7 @@ EVENT_CHARACTERS = 1024
 CALLS_EACH = 5
 """Of one bad Service in WATCH_S: a retry or two, with its reads."""
 WATCH_S = 10.0
-WITHIN_S = testing.by_tier(400.0, 900.0)
+WITHIN_S = 900.0
 NOBODY = "00000000-0000-4000-8000-0000000000ee"
 API_PORTS = (6443, 80)
 """Of the load balancer of others; the bad Services ask for the second one."""
@@ -240,6 +240,6 @@ def test_a_hostile_tenant_harms_nobody_else(ground: Ground) -> None:
     now = inventory.take(room.mine.connection)
     assert now[balancers.BALANCERS].keys() == ground.before[balancers.BALANCERS].keys()
     assert size <= MOST_BYTES
-    if testing.by_tier(False, beside_s > MOST_TIMES * alone_s):
+    if beside_s > MOST_TIMES * alone_s:
         # The tenant, or a machine that has more to do by now?
         assert beside_s <= MOST_TIMES * served_s(room)

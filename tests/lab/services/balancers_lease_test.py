@@ -19,7 +19,7 @@ from lib.kube import errors as kube_errors
 from lib.lab.daemons import ccm
 from lib.lab.kube import kube_objects
 from lib.lab.run import processes
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancers, front
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
@@ -34,7 +34,7 @@ FLAGS = (
 SERVICES = ("one", "two")
 WRITES = 4
 """Of each leader, before its Lease is deleted and after it was taken over."""
-TURNS = testing.by_tier(("first",), ("first", "second"))
+TURNS = ("first", "second")
 WITHIN_S = 300.0
 LOST = '"msg": "lost leadership"'
 

@@ -11,13 +11,13 @@ import pytest
 
 from lib.lab import places
 from lib.lab.openstack import layout
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancer_watch
 from tests.harness.services import balancing, convergence
 from tests.harness.services.balancing import Counted
 from tests.harness.services.convergence import Ground
 
-AT_ONCE = testing.by_tier(len(convergence.KINDS) + 2, 30)
+AT_ONCE = 30
 """The last two are on one load balancer."""
 
 

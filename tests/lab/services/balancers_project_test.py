@@ -13,7 +13,7 @@ import pytest
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.openstack import accounts, tenant
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack import testing as openstack_testing
 from tests.harness.services import balancing, services, stages
@@ -25,7 +25,7 @@ FLAGS = (
     "--controllers=service-lb-controller,cloud-node-lifecycle-controller",
 )
 SERVERS = ("mine-1", "mine-2")
-ABSENT_S = testing.by_tier(20.0, 30.0)
+ABSENT_S = 30.0
 """Longer than the time between the two reads that prove an absence, which is 15 s."""
 SERVED_S = 300.0
 REFUSED = '"msg": "configuration reload failed, keeping the previous one"'

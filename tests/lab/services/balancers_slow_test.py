@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lib.lab.openstack import database, layout
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancers, inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
-SLOW_S = testing.by_tier(4, 8)
+SLOW_S = 8
 """That a change takes more than usual."""
 NODES = 4
 """Of which the last ones are added later."""
 LATER = 2
-MANY = testing.by_tier(4, 10)
-NODE_CALLS, CREATE_CALLS = 14, testing.by_tier(60, 140)
+MANY = 10
+NODE_CALLS, CREATE_CALLS = 14, 140
 """At most: of one Node added to 2 ports, and of MANY new Services. Polls for which only
 a busy machine is the reason are printed and not counted."""
 FIRST_CALLS = 44

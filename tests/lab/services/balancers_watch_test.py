@@ -20,7 +20,7 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import pki
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.faults import tcp_proxy
 from tests.harness.kube import audit
 from tests.harness.openstack import balancers
@@ -28,8 +28,8 @@ from tests.harness.openstack import testing as openstack_testing
 from tests.harness.services import balancing, services, stages
 from tests.harness.services.balancing import Room
 
-IDLE_S = testing.by_tier(4.0, 50.0)
-CUTS = testing.by_tier(4, 3)
+IDLE_S = 50.0
+CUTS = 3
 """Of each watch, while nothing happens."""
 WATCHED = ("services", "nodes")
 SLACK = 2

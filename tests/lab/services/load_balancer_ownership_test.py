@@ -18,7 +18,7 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
 from lib.lab import places
 from lib.lab.openstack import layout
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
 from tests.harness.openstack.cases import Observed, Row
 from tests.harness.services import services, stages
@@ -166,7 +166,6 @@ def limit(ground: Ground, id_: str) -> object:
     return listener.get("connection_limit")
 
 
-@pytest.mark.skipif(testing.by_tier(True, False), reason="./pants long ::")
 def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
     """As the reference makes them: ours is created beside it, with an Event."""
     name = f"kube_service_kubernetes_{NAMESPACE}_shop"

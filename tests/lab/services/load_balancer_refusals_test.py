@@ -21,7 +21,7 @@ from lib.cloud.steps import CommonReason
 from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import accounts, cloud
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancers
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
@@ -159,7 +159,7 @@ ALONE: tuple[tuple[Row, ...], ...] = (
     (Row("port-quota", port_quota, BALANCERS, "the project's network quota is us"),),
 )
 """A quota of these would refuse the others as well."""
-ROUNDS = testing.by_tier((TOGETHER,), (TOGETHER, *ALONE))
+ROUNDS = (TOGETHER, *ALONE)
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def server_subnet(ground: Ground, name: str, server: str) -> str:
     return str(subnet.id)
 
 
-@pytest.mark.parametrize("is_first", testing.by_tier([False], [True, False]))
+@pytest.mark.parametrize("is_first", [True, False])
 def test_of_two_subnets_with_one_cidr_members_get_that_of_the_nodes_server(
     ground: Ground, is_first: bool
 ) -> None:

@@ -19,7 +19,7 @@ from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import accounts, cloud, layout
 from lib.lab.run import processes
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
 from tests.harness.openstack.cases import Observed, Probe, members, of
 from tests.harness.services import stages
@@ -412,8 +412,7 @@ def test_every_setting_shows_on_new_load_balancers_and_on_those_there(
     served_by.make("inner", INTERNAL)
     served_by.make("shared", {keys.LOAD_BALANCER_ID: ground.names["u1"]})
     wait(ground, "second file", (*THERE_UNDER_SECOND, *NEW_UNDER_SECOND))
-    if testing.by_tier(False, True):
-        later_files(ground)
+    later_files(ground)
     served_by.clear()
     left = balancers.look(ground.connection)
     assert {balancer["name"] for balancer in left.balancers.values()} == {"u1", "u2"}
