@@ -38,6 +38,8 @@ NODE = "lab-node"
 
 _READY_S = 60.0
 _COMMAND_S = 60
+_IMPORT_S = 300
+"""Layers with thousands of files are unpacked."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Go's names of what `uname -m` says."""
 
@@ -101,15 +103,17 @@ def up(
         processes.wait_for(where, "kubelet", lambda: _node_ready(where, name), _READY_S)
 
 
-def resume(where: places.Places, name: str) -> None:
+def resume(where: places.Places, name: str, address: str = "") -> None:
     """Start the kubelet of a node that is up, if it was killed, and wait for it.
+
+    address: as `up` had it.
 
     Raises:
         LabError: it did not start.
     """
     if processes.find(where, "kubelet") is not None:
         return
-    _start_kubelet(where, name)
+    _start_kubelet(where, name, address)
 
     def is_healthy() -> bool:
         return admin_api.serves(where, "kubelet-health", "/healthz")
@@ -154,7 +158,7 @@ def load_image(where: places.Places, file: pathlib.Path) -> None:
     Raises:
         LabError: containerd rejects it.
     """
-    done = _ctr(where, "images", "import", str(file))
+    done = _ctr(where, "images", "import", str(file), timeout_s=_IMPORT_S)
     if done.returncode != 0:
         raise errors.LabError(f"containerd takes no image: {done.stderr.strip()}")
 
@@ -198,14 +202,16 @@ def _containerd_serves(where: places.Places) -> bool:
     return _ctr(where, "version").returncode == 0
 
 
-def _ctr(where: places.Places, *words: str) -> subprocess.CompletedProcess[str]:
+def _ctr(
+    where: places.Places, *words: str, timeout_s: float = _COMMAND_S
+) -> subprocess.CompletedProcess[str]:
     """Ask containerd."""
     socket = str(kubelet_files.socket(where))
     program = str(programs.path(where, "ctr"))
     command = (program, "--address", socket, "--namespace", "k8s.io", *words)
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_COMMAND_S
+            command, capture_output=True, text=True, check=False, timeout=timeout_s
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", "ctr did not answer in time")

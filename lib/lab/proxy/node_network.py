@@ -54,16 +54,17 @@ def _up() -> None:
 
 
 def publish_api_server(objects: kube_objects.Objects, address: str, port: int) -> None:
-    """Create the endpoint of the Service `kubernetes`.
+    """Create or correct the endpoint of the Service `kubernetes`.
 
     The lab's API server does not, as it listens on a loopback address. objects: of the
     namespace default. address: of the node.
     """
-    objects.make(
-        resources.ENDPOINT_SLICES,
-        API_SERVICE,
-        {"labels": {"kubernetes.io/service-name": API_SERVICE}},
-        addressType="IPv4",
-        endpoints=[{"addresses": [address], "conditions": {"ready": True}}],
-        ports=[{"name": "https", "port": port, "protocol": "TCP"}],
-    )
+    kind, parts = resources.ENDPOINT_SLICES, {
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+    }
+    if objects.get(kind, API_SERVICE) is not None:
+        objects.patch(kind, API_SERVICE, **parts)
+        return
+    labels = {"labels": {"kubernetes.io/service-name": API_SERVICE}}
+    objects.make(kind, API_SERVICE, labels, addressType="IPv4", **parts)

@@ -22,9 +22,11 @@ from lib.lab.artifacts import oci_image, programs
 from lib.lab.daemons import csi_node
 from lib.lab.images import package_lock, rootfs
 from lib.lab.kube import control_plane, kubelet, kubelet_files
+from lib.lab.openstack import pod_values
+from lib.lab.pods import pod_host, sidecars
 from lib.lab.run import ports
 from lib.lab.storage import metadata_service
-from tests.harness.pods import pod_node, sidecars
+from tests.harness.pods import pod_node
 
 GROUP = "reference"
 CCM, PLUGIN = "openstack-cloud-controller-manager", "cinder-csi-plugin"
@@ -109,7 +111,7 @@ def load(node: pod_node.PodNode, folder: pathlib.Path) -> None:
 
 
 def _devices(node: pod_node.PodNode) -> pathlib.Path:
-    return kubelet_files.kubelet_room(node.where) / "machine" / "dev"
+    return pod_host.root(node.where) / "dev"
 
 
 def apply(node: pod_node.PodNode) -> None:
@@ -132,7 +134,7 @@ def apply(node: pod_node.PodNode) -> None:
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "StorageClass",
-            "metadata": {"name": pod_node.CLASS},
+            "metadata": {"name": pod_values.CLASS},
             "provisioner": csi_node.DRIVER,
             "parameters": {"type": "fast", "csi.storage.k8s.io/fstype": "xfs"},
             "allowVolumeExpansion": True,
@@ -235,7 +237,7 @@ def _manager(node: pod_node.PodNode) -> Json:
     spec = {
         "serviceAccountName": "cloud-controller-manager",
         "hostNetwork": True,
-        "nodeSelector": {pod_node.CONTROL_PLANE: ""},
+        "nodeSelector": {pod_values.CONTROL_PLANE: ""},
         "securityContext": {"runAsUser": 1001},
         "containers": [container],
         "volumes": [_SECRET],
@@ -357,5 +359,5 @@ def surroundings(node: pod_node.PodNode) -> Iterator[None]:
     if done.returncode != 0:
         raise errors.LabError(f"no address {LINK_LOCAL}: {done.stderr.strip()}")
     (server,) = node.project.items()
-    with metadata_service.served(server.id, pod_node.ZONE, LINK_LOCAL, 80):
+    with metadata_service.served(server.id, pod_values.ZONE, LINK_LOCAL, 80):
         yield

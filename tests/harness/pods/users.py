@@ -5,7 +5,8 @@ import pathlib
 from collections.abc import Mapping
 
 from lib.kube import resources
-from lib.lab.kube import node_host
+from lib.lab.openstack import pod_values
+from lib.lab.pods import pod_host
 from tests.harness.pods import pod_node
 
 INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
@@ -62,7 +63,7 @@ class Users:
             CLAIM,
             spec={
                 "accessModes": ["ReadWriteOnce"],
-                "storageClassName": pod_node.CLASS,
+                "storageClassName": pod_values.CLASS,
                 "resources": {"requests": {"storage": "1Gi"}},
             },
         )
@@ -105,7 +106,7 @@ class Users:
         Raises:
             AssertionError: the pod has ended.
         """
-        folder = node_host.room(self.node.where) / "pod-logs"
+        folder = pod_host.logs(self.node.where)
         files = sorted(folder.glob(f"default_{WRITER}_*/c/*.log"))
         lines = files[-1].read_text().splitlines() if files else []
         pod = self.node.default.get(resources.PODS, WRITER) or {"status": {}}

@@ -71,7 +71,7 @@ def user(
 def until_reference_runs(node: pod_node.PodNode) -> None:
     """Wait for the pods of the reference, its driver and the taint that it removes."""
     expected = set(reference_pods.WORKLOADS)
-    node.until("the reference's pods are ready", lambda: node.ready() >= expected)
+    node.until("the reference's pods are ready", lambda: node.pods.ready() >= expected)
     node.until("the Node is initialized", lambda: is_initialized(node))
     node.until("CSINode has the driver", lambda: has_driver(node))
 
@@ -183,7 +183,7 @@ def test_the_chart_replaces_the_reference_and_back(user: users.Users) -> None:
         run(node, command)
     until_no_pods(node, reference_pods.WORKLOADS)
     install(node, file)
-    node.until("the chart's pods are ready", lambda: node.ready() >= OURS)
+    node.until("the chart's pods are ready", lambda: node.pods.ready() >= OURS)
     node.until("CSINode has the driver", lambda: has_driver(node))
     node.until("the owner's tags", lambda: are_tagged(node, before.balancers))
     user.writes_on()

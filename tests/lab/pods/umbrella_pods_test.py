@@ -86,12 +86,12 @@ def test_the_pods_of_all_components_become_ready(node: pod_node.PodNode) -> None
         return any(driver["name"] == csi_node.DRIVER for driver in drivers)
 
     for component in pod_node.COMPONENTS:
-        is_ready = functools.partial(lambda name: name in node.ready(), component)
+        is_ready = functools.partial(lambda name: name in node.pods.ready(), component)
         node.until(f"{component}: ready", is_ready)
     node.until("the Node is initialized", lambda: is_initialized(node))
     node.until("CSINode has the driver", has_driver)
     node.until("the discoverer has written its Secret", lambda: discovered(node))
-    assert set(node.statuses()) == set(EXPECTED)
+    assert set(node.pods.statuses()) == set(EXPECTED)
     shown = node.default.get(resources.NODES, node.name)
     assert shown is not None
     internal = [x for x in shown["status"]["addresses"] if x["type"] == "InternalIP"]
@@ -137,7 +137,7 @@ def test_containers_have_no_more_than_they_require(node: pod_node.PodNode) -> No
         f"{'pod':22} {'container':22}",
         *(f.name for f in dataclasses.fields(Permissions)),
     )
-    for key in node.statuses():
+    for key in node.pods.statuses():
         process = node.process(*key)
         shown = containers.permissions(process)
         if shown.capabilities == every:
@@ -164,7 +164,7 @@ def container_spec(node: pod_node.PodNode, key: tuple[str, str]) -> dict[str, An
     """Return a container of the newest pod of a component."""
     (spec,) = (
         dict(x)
-        for x in node.pods()[key[0]]["spec"]["containers"]
+        for x in node.pods.newest()[key[0]]["spec"]["containers"]
         if x["name"] == key[1]
     )
     return spec
@@ -173,12 +173,12 @@ def container_spec(node: pod_node.PodNode, key: tuple[str, str]) -> dict[str, An
 def test_probes_answer(node: pod_node.PodNode) -> None:
     """As the kubelet sends them: each probe of each container."""
     observed: dict[tuple[str, str], list[str]] = {}
-    for key in node.statuses():
+    for key in node.pods.statuses():
         spec = container_spec(node, key)
         for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
             if kind in spec:
                 observed.setdefault(key, []).append(kind)
-                address = node.pods()[key[0]]["status"]["podIP"]
+                address = node.pods.newest()[key[0]]["status"]["podIP"]
                 code = probed(spec[kind]["httpGet"], address)
                 print(f"{key[0]:22} {key[1]:22} {kind:15} {code}")
                 assert code == http.client.OK
@@ -208,15 +208,15 @@ def test_a_rotated_secret_takes_effect_without_a_restart(
     node: pod_node.PodNode,
 ) -> None:
     """In each program with credentials."""
-    before = node.statuses()
+    before = node.pods.statuses()
     text = f"{node.conf}\n# rotated\n"
     secret = {pod_node.KEY: pod_node.encoded(text)}
     node.system.patch(resources.SECRETS, pod_node.SECRET, data=secret)
     for key in PROGRAMS:
         if key[0] != "csi-node":
-            has_read = functools.partial(lambda k: RELOADED in node.log(*k), key)
+            has_read = functools.partial(lambda k: RELOADED in node.pods.log(*k), key)
             node.until(f"{key[0]}: {RELOADED}", has_read)
-    assert identities(node.statuses()) == identities(before)
+    assert identities(node.pods.statuses()) == identities(before)
 
 
 def identities(
@@ -229,18 +229,20 @@ def identities(
 def test_processes_that_hang_are_restarted(user: users.Users) -> None:
     """Each liveness probe fails; the mount of the volume and its pod remain."""
     node, mounts = user.node, user.mounts()
-    before = node.statuses()
+    before = node.pods.statuses()
     for key in PROGRAMS:
         node.process(*key).suspend()
 
     def is_restarted(key: tuple[str, str]) -> bool:
-        return bool(node.statuses()[key]["restartCount"] > before[key]["restartCount"])
+        return bool(
+            node.pods.statuses()[key]["restartCount"] > before[key]["restartCount"]
+        )
 
     for key in PROGRAMS:
         what = f"{key[0]}: the container is restarted"
         node.until(what, functools.partial(is_restarted, key))
     everything = set(pod_node.COMPONENTS)
-    node.until("all pods are ready again", lambda: node.ready() >= everything)
+    node.until("all pods are ready again", lambda: node.pods.ready() >= everything)
     assert user.mounts() == mounts
     user.writes_on()
 
@@ -248,13 +250,13 @@ def test_processes_that_hang_are_restarted(user: users.Users) -> None:
 def test_deleted_pods_are_replaced(user: users.Users) -> None:
     """Ports of the host are free again, and sockets and registration replaced."""
     node, mounts = user.node, user.mounts()
-    old = {name: pod["metadata"]["uid"] for name, pod in node.pods().items()}
-    for pod in node.pods().values():
+    old = {name: pod["metadata"]["uid"] for name, pod in node.pods.newest().items()}
+    for pod in node.pods.newest().values():
         node.system.delete(resources.PODS, pod["metadata"]["name"], grace_s=None)
 
     def are_replaced() -> bool:
-        pods = node.pods()
-        return node.ready() >= set(old) and all(
+        pods = node.pods.newest()
+        return node.pods.ready() >= set(old) and all(
             pods[name]["metadata"]["uid"] != uid for name, uid in old.items()
         )
 
@@ -304,8 +306,8 @@ def test_another_replica_takes_over_and_writes_nothing_twice(
     """
     node = user.node
     node.system.make(resources.DEPLOYMENTS, SECOND, spec=second_replica(node)["spec"])
-    node.until("the second replica is ready", lambda: SECOND in node.ready())
-    assert "became leader" not in node.log(SECOND, "openstack-ccm")
+    node.until("the second replica is ready", lambda: SECOND in node.pods.ready())
+    assert "became leader" not in node.pods.log(SECOND, "openstack-ccm")
     before = len(node.cloud.calls)
     for name in SERVICES:
         user.add_service(name)
@@ -318,11 +320,11 @@ def test_another_replica_takes_over_and_writes_nothing_twice(
         ]
 
     node.until("the leader has sent a creation", created)
-    leader = node.pods()["openstack-ccm"]["metadata"]["name"]
+    leader = node.pods.newest()["openstack-ccm"]["metadata"]["name"]
     node.system.delete(resources.PODS, leader, grace_s=None)
     node.until(
         "the second replica leads",
-        lambda: "became leader" in node.log(SECOND, "openstack-ccm"),
+        lambda: "became leader" in node.pods.log(SECOND, "openstack-ccm"),
     )
     for name in SERVICES:
         node.until(
@@ -383,7 +385,7 @@ def test_uninstalling_keeps_what_is_in_use(user: users.Users) -> None:
     before = node.in_cloud()
     writes = len(node.writes())
     node.helm("uninstall", pod_node.CHART)
-    node.until("no pod of the chart is left", lambda: not node.pods())
+    node.until("no pod of the chart is left", lambda: not node.pods.newest())
     assert node.writes()[writes:] == []
     assert node.in_cloud() == before
     assert all(before.values())

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from lib.kube import resources
+from lib.lab.pods import cluster_pods
 from lib.lab.slots import leases
 from tests.harness.pods import pod_node, releases, users
 
@@ -89,7 +90,7 @@ def is_running(node: pod_node.PodNode, component: str, reference: str) -> bool:
         for container in pod["spec"]["containers"]
         if container["name"] == OWN[component]
     ]
-    return used == [reference] and pod_node.is_ready(pods[0])
+    return used == [reference] and cluster_pods.is_ready(pods[0])
 
 
 def in_use(user: users.Users) -> InUse:
@@ -102,7 +103,7 @@ def in_use(user: users.Users) -> InUse:
 
 
 def uids(node: pod_node.PodNode) -> dict[str, str]:
-    return {name: pod["metadata"]["uid"] for name, pod in node.pods().items()}
+    return {name: pod["metadata"]["uid"] for name, pod in node.pods.newest().items()}
 
 
 def test_nothing_in_use_notices_upgrades_and_rollbacks(scene: Scene) -> None:

@@ -13,18 +13,22 @@ from lib.lab.kube import kubelet
 
 REGISTRY = "localhost/sidecars"
 """For the value global.sidecarRegistry."""
-CHART = pathlib.Path("charts/csi-controller/values.yaml")
 
 
 def references() -> Mapping[str, str]:
     """Return the image of each sidecar that the lab builds, by name of the program."""
-    values = yaml.safe_load(CHART.read_text())["sidecars"]
+    values = yaml.safe_load(_values().read_text())["sidecars"]
     named = {
         row["image"].rpartition("/")[2]: row["version"]
         for row in values.values()
         if isinstance(row, dict) and row["image"]
     }
     return {name: f"{REGISTRY}/{name}:{named[name]}" for name in csi.SIDECARS}
+
+
+def _values() -> pathlib.Path:
+    # Three folders up in a checkout, a sandbox and an unpacked PEX alike.
+    return pathlib.Path(__file__).parents[3] / "charts/csi-controller/values.yaml"
 
 
 def load(where: places.Places, folder: pathlib.Path) -> None:

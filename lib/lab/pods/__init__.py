@@ -1,0 +1,1 @@
+"""A real node on which helm installs an umbrella chart, and its pods."""
