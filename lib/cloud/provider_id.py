@@ -68,7 +68,7 @@ def parse(text: str) -> ProviderId:
     return ProviderId(cloud, "", rest)
 
 
-def foreign(ref: InstanceRef, cloud: str, region: str = "") -> NotManaged | None:
+def not_managed(ref: InstanceRef, cloud: str, region: str = "") -> NotManaged | None:
     """Return why a reference is of another cloud or region; None when it is not.
 
     A reference without a provider ID, or whose ID names no region, is of this cloud.

@@ -68,7 +68,7 @@ class Election:
         self._reported_holder = ""
         self._is_deleted = False  # the Lease, since `_seen` was read
         self._must_look = True
-        # Guards what follows; told when a write has ended.
+        # Guards what follows; notified when a write has ended.
         self._changed = threading.Condition()
         self._act_until = NEVER
         self._held_until = NEVER

@@ -59,7 +59,7 @@ class FileWatch:
     def changed(self) -> bool:
         """Report whether any content differs from when this was last asked."""
         with self._lock:
-            # All are looked at, or a second changed file would be told later again.
+            # All are read, or a second changed file would be reported again later.
             news = [self._is_new(path) for path in self._paths]
             return any(news)
 

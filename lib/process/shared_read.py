@@ -77,7 +77,7 @@ class SharedRead(Generic[T]):
     def _carry_out(self, run: _Run[T]) -> None:
         try:
             run.results = (self._read(),)
-        except BaseException as error:  # re-raised to everybody who waits
+        except BaseException as error:  # re-raised to every waiting caller
             run.error = error
         with self._changed:
             if run.error is None:

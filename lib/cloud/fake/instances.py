@@ -87,8 +87,8 @@ class FakeInstances:
     def _look(self, ref: InstanceRef) -> Observation[Instance]:
         if not ref.provider_id:
             return Unknown(errors.Unsupported("no provider id", operation="get server"))
-        if isinstance(foreign := _find(ref, ()), NotManaged):
-            return foreign
+        if isinstance(not_managed := _find(ref, ()), NotManaged):
+            return not_managed
         try:
             instance = _find(ref, self._call("read instance"))
         except errors.CloudError as error:

@@ -56,18 +56,18 @@ class ParentInstances:
     ) -> Mapping[InstanceRef, Observation[Instance]]:
         """See the protocol; the store's watch works, or all are unknown."""
         del not_before
-        foreign = {
-            ref: not_managed
+        not_managed = {
+            ref: reason
             for ref in refs
-            if (not_managed := provider_id.foreign(ref, provider_id.DVP))
+            if (reason := provider_id.not_managed(ref, provider_id.DVP))
         }
-        managed = [ref for ref in refs if ref not in foreign]
+        managed = [ref for ref in refs if ref not in not_managed]
         try:
             index = self._index(self._parent.items(_VMS)) if managed else None
         except errors.CloudError as error:
-            return {**foreign, **dict.fromkeys(managed, Unknown(error))}
+            return {**not_managed, **dict.fromkeys(managed, Unknown(error))}
         observed = {ref: index.find(ref) for ref in managed} if index else {}
-        return {**foreign, **self._at_home(observed)}
+        return {**not_managed, **self._at_home(observed)}
 
     def look(
         self, refs: Collection[InstanceRef]
@@ -82,7 +82,7 @@ class ParentInstances:
 
         A VM that lost its labels is not absent.
         """
-        if provider_id.foreign(ref, provider_id.DVP):
+        if provider_id.not_managed(ref, provider_id.DVP):
             return False
         if ref.provider_id:
             name = provider_id.parse(ref.provider_id).id

@@ -93,7 +93,7 @@ def is_of_checked(service: ParentService) -> bool:
     return bool(checked_owner(service))
 
 
-def foreign_owner(service: ParentService, cluster_uuid: str, uid: str) -> str:
+def other_owner(service: ParentService, cluster_uuid: str, uid: str) -> str:
     """Return who else owns an object, as a clause; empty: it is, or may become, ours.
 
     An object of the reference has no ownership label: its name contains the UID of the

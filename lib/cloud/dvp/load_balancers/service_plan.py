@@ -107,14 +107,14 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
 
 def _refusals(native: ParentObjects, name: str, uid: str) -> Iterator[Problem]:
     for kind, service in native.all:
-        owner = observed_service.foreign_owner(service, native.cluster_uuid, uid)
+        owner = observed_service.other_owner(service, native.cluster_uuid, uid)
         if owner:
             text = f"{kind.resource.kind} {name} of the parent: {owner}; not changed"
             yield Problem(Reason.NOT_OWNED, text, is_fatal=True)
 
 
 def _is_owned(native: ParentObjects, service: ParentService, uid: str) -> bool:
-    return not observed_service.foreign_owner(service, native.cluster_uuid, uid)
+    return not observed_service.other_owner(service, native.cluster_uuid, uid)
 
 
 # ---------------------------------------------------------------- the object

@@ -115,8 +115,8 @@ class OpenStackInstances:
         """See the protocol."""
         observations: dict[InstanceRef, Observation[Instance]] = {}
         for ref in refs:
-            if foreign := self._foreign(ref):
-                observations[ref] = foreign
+            if not_managed := self._not_managed(ref):
+                observations[ref] = not_managed
         managed = [ref for ref in refs if ref not in observations]
         if not managed:
             return observations
@@ -147,8 +147,8 @@ class OpenStackInstances:
         self, refs: Collection[InstanceRef]
     ) -> Mapping[InstanceRef, Observation[Instance]]:
         """See the protocol."""
-        foreign = {ref: f for ref in refs if (f := self._foreign(ref))}
-        managed = [ref for ref in refs if ref not in foreign]
+        not_managed = {ref: n for ref in refs if (n := self._not_managed(ref))}
+        managed = [ref for ref in refs if ref not in not_managed]
         by_ref = {
             ref: provider_id.parse(ref.provider_id).id
             for ref in managed
@@ -159,7 +159,7 @@ class OpenStackInstances:
         observations = {
             ref: self._bare(observation) for ref, observation in natives.items()
         }
-        return {ref: _NAMELESS for ref in managed} | observations | foreign
+        return {ref: _NAMELESS for ref in managed} | observations | not_managed
 
     def _looked_at(
         self, ids: Collection[str]
@@ -183,7 +183,7 @@ class OpenStackInstances:
 
     def confirm_absent(self, ref: InstanceRef) -> bool:
         """See the protocol; False for instances of another provider."""
-        if self._foreign(ref):
+        if self._not_managed(ref):
             return False
         deadline = self._deadline()
         if ref.provider_id:
@@ -243,9 +243,9 @@ class OpenStackInstances:
     def _deadline(self) -> float:
         return self._api.now() + READ_TIMEOUT_S
 
-    def _foreign(self, ref: InstanceRef) -> NotManaged | None:
+    def _not_managed(self, ref: InstanceRef) -> NotManaged | None:
         region = self._config.credentials.region
-        return provider_id.foreign(ref, provider_id.OPENSTACK, region)
+        return provider_id.not_managed(ref, provider_id.OPENSTACK, region)
 
     def _translated(
         self,

@@ -342,7 +342,7 @@ def _source(batch: Batch, desired: Desired, identity: Identity) -> FloatingSourc
         desired.floating.subnet_id or desired.floating.subnet or desired.floating.tags
     )
     if balancer is None and (desired.families[0] is IpFamily.IPV6 or not limits):
-        return FloatingSource()  # nothing to be told before it is there
+        return FloatingSource()  # nothing to report before it exists
     port_id = (balancer.vip_port_id if balancer else "") or ""
     if not _needs_floating_ip(batch, desired, port_id):
         return FloatingSource(misfit=_misfit(batch, desired, port_id))

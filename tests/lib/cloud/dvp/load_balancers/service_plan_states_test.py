@@ -244,4 +244,4 @@ def test_any_state_converges_or_is_refused_without_a_write(
     for kind, document in parent.objects.items():
         assert document == before[kind], "only what is not owned is left"
         service = msgspec.convert(document, kinds.ParentService)
-        assert observed_service.foreign_owner(service, UUID, UID)
+        assert observed_service.other_owner(service, UUID, UID)
