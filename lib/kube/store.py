@@ -105,7 +105,7 @@ class Store(Generic[T]):
         self._opened_at: float | None = None
         self._is_refused = False
         self._failure: errors.KubeError | None = None
-        # Held while subscribers are notified, so that a new one receives each object once.
+        # Held while subscribers are notified: a new one receives each object once.
         self._telling = threading.RLock()
         self._subscribers: list[Subscriber[T]] = []
         self.synced = threading.Event()

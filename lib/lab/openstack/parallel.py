@@ -24,7 +24,7 @@ def run(
                 if on_done is not None:
                     on_done(done)
         except KeyboardInterrupt:
-            # Only the main thread is notified, so that no other work can be in progress.
+            # Only the main thread is notified: no other work can be in progress.
             offspring.end(but=known)
             raise
         finally:
