@@ -127,6 +127,8 @@ class ComponentRights:
     missing: tuple[str, ...] = ()
 
 
+Offered = Mapping[str, tuple[str, ...] | errors.CloudError]
+"""Names of objects of the cloud by kind; the error of a kind that is not known."""
 Quotas = Mapping[str, tuple[Quota, ...] | errors.CloudError]
 """By kind of service; the error of one that did not answer."""
 
@@ -190,6 +192,10 @@ class Checkup(Protocol):
         Raises:
             CloudError: they are not known.
         """
+        ...
+
+    def offered(self) -> Offered:
+        """Return the names that objects of a cluster may contain; empty: none."""
         ...
 
     def routing(self) -> Routing | None:

@@ -3,8 +3,9 @@
 import datetime
 from collections.abc import Collection
 
-from lib.doctor import components, machine_api, pod_states, rights
+from lib.doctor import chart, components, machine_api, pod_states, rights
 from lib.doctor.model import (
+    CheckResult,
     DaemonAccount,
     LeaseHolder,
     NodeIdentity,
@@ -88,6 +89,14 @@ class ClusterReader:
             except errors.KubeError as error:
                 gaps[str(account)] = ReadFailure(str(error))
         return machine_api.MachineApi(definitions, installed, gaps)
+
+    def chart(self, expected: chart.UmbrellaChart) -> tuple[CheckResult, ...]:
+        """Check a release of an umbrella chart.
+
+        Raises:
+            KubeError: its workloads cannot be listed.
+        """
+        return chart.results(self._api, expected, self._timeout_s)
 
     def pods(self, names: Collection[str]) -> PodReport:
         """Return the Pods of components and their problems. names: of the components.

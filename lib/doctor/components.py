@@ -75,12 +75,21 @@ def read(
     return tuple(sorted(rows, key=lambda row: (row.name, row.namespace)))
 
 
+def _is_image_of(image: str, name: str) -> bool:
+    last = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return last != "" and (name == last or name.startswith(f"{last}-"))
+
+
 def _component(kind: str, workload: _Workload) -> Component:
     about, status = workload.metadata, workload.status
     name = about.labels.get(LABEL, "")
     containers = workload.spec.template.spec.containers
-    # The sidecars of CSI have other names.
-    own = [container for container in containers if container.name == name]
+    # Sidecars have other images; a cloud may follow the name of a component.
+    own = [
+        item
+        for item in containers
+        if item.name == name or _is_image_of(item.image, name)
+    ]
     image = (own or [*containers, pods.Container()])[0].image
     is_set = kind == resources.DAEMON_SETS.kind
     ready = status.number_ready if is_set else status.ready_replicas

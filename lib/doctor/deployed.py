@@ -17,6 +17,8 @@ from lib.kube import client, errors, listing, objects, resources
 from lib.process import config, decoding
 
 FLAG, SECRET_FLAG = "--cloud-config", "--cloud-config-secret"  # a flag
+FLAGS = (FLAG, "--parent-kubeconfig")
+"""Flags of components with the path of their configuration."""
 
 
 class _DeploymentSpec(msgspec.Struct, frozen=True):
@@ -38,7 +40,8 @@ class SecretKey:
     """One key of a Secret. key: empty: the only key, or the first usual one.
 
     folder: where the Deployment mounts the Secret; empty: not known. paths: path below
-    it by key, for keys that have another path.
+    it by key, for keys that have another path. variables: of the container: a value, or
+    a key of a Secret.
     """
 
     namespace: str
@@ -46,6 +49,9 @@ class SecretKey:
     key: str = ""
     folder: str = ""
     paths: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    variables: Sequence[pods.ContainerVariable] = dataclasses.field(
+        default=(), repr=False
+    )
 
     def __str__(self) -> str:
         key = f", key {self.key}" if self.key else ""
@@ -56,12 +62,27 @@ class SecretKey:
 class CloudFiles:
     """A configuration and the files that it may name. title: for messages.
 
-    files: content by the path at which the Deployment has it.
+    files: content by the path at which the Deployment has it. keys: content of all
+    keys of the Secret. variables: of the container, with values of this Secret.
     """
 
     title: str
     content: bytes = dataclasses.field(repr=False)
     files: Mapping[str, bytes] = dataclasses.field(repr=False)
+    keys: Mapping[str, bytes] = dataclasses.field(default_factory=dict, repr=False)
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Deployed:
+    """A Deployment of a component. name: with its namespace.
+
+    secret: of its configuration; an error where the command line names none.
+    """
+
+    component: str
+    name: str
+    secret: SecretKey | config.ConfigError
 
 
 def parse(text: str) -> SecretKey:
@@ -101,7 +122,25 @@ def read(
         if where.folder
     }
     title = str(dataclasses.replace(where, key=key))
-    return CloudFiles(title, values[key], files)
+    variables = {
+        variable.name: text
+        for variable in where.variables
+        if (text := _text(where, variable, values)) is not None
+    }
+    return CloudFiles(title, values[key], files, values, variables)
+
+
+def _text(
+    where: SecretKey, variable: pods.ContainerVariable, values: Mapping[str, bytes]
+) -> str | None:
+    """Return the value of a variable; None: it is not known."""
+    source = variable.value_from
+    if source is None:
+        return variable.value
+    chosen = source.secret_key_ref
+    if chosen is None or chosen.name != where.name or chosen.key not in values:
+        return None
+    return values[chosen.key].decode(errors="replace")
 
 
 def _secret(api: client.Api, where: SecretKey, timeout_s: float) -> _Secret:
@@ -178,8 +217,39 @@ def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
     return _mounted(listed.items[0])
 
 
+def every(
+    api: client.Api, names: Mapping[str, str], timeout_s: float
+) -> tuple[Deployed, ...]:
+    """Return the Deployments of components: one call.
+
+    names: component by the value of the label `app`.
+
+    Raises:
+        KubeError: the Deployments cannot be listed.
+    """
+    listed = listing.read(
+        api,
+        resources.DEPLOYMENTS,
+        _Deployment,
+        timeout_s=timeout_s,
+        selectors={"labelSelector": "app"},
+    )
+    return tuple(
+        Deployed(names[app], item.metadata.key, _attempted(item))
+        for item in listed.items
+        if (app := item.metadata.labels.get("app", "")) in names
+    )
+
+
+def _attempted(deployment: _Deployment) -> SecretKey | config.ConfigError:
+    try:
+        return _mounted(deployment)
+    except config.ConfigError as error:
+        return error
+
+
 def _mounted(deployment: _Deployment) -> SecretKey:
-    """Return the key that the file of --cloud-config is."""
+    """Return the key that the file of one of FLAGS is."""
     pod = deployment.spec.template.spec
     title = f"Deployment {deployment.metadata.key}"
     for container in pod.containers:
@@ -200,9 +270,12 @@ def _mounted(deployment: _Deployment) -> SecretKey:
 
 
 def _flag_values(words: Sequence[str]) -> list[str]:
-    joined = [word.partition("=")[2] for word in words if word.startswith(f"{FLAG}=")]
-    separate = [value for word, value in itertools.pairwise(words) if word == FLAG]
+    joined = [word.partition("=")[2] for word in words if word.startswith(_JOINED)]
+    separate = [value for word, value in itertools.pairwise(words) if word in FLAGS]
     return joined + separate
+
+
+_JOINED = tuple(f"{flag}=" for flag in FLAGS)
 
 
 def _of_file(
@@ -224,7 +297,7 @@ def _of_file(
         keys = [key for key, other in paths.items() if other == path] or [path]
         folder = "" if mount.sub_path else mount.mount_path
         namespace, name = deployment.metadata.namespace, volume.secret.secret_name
-        return SecretKey(namespace, name, keys[0], folder, paths)
+        return SecretKey(namespace, name, keys[0], folder, paths, container.env)
     return None
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from lib.cloud import checkup, errors
+from lib.doctor import chart as umbrella
 from lib.doctor import cluster, ids, judge, machine_api
 from lib.doctor.model import (
     CheckResult,
@@ -44,7 +45,7 @@ class Expected:
     cloud: provider of the daemon. remedies: of that provider. account: of which the
     permissions are checked; None: the user of the kubeconfig. components: names of
     those whose Pods are checked. machines: provider of machines of Cluster API; None:
-    the cloud has none.
+    the cloud has none. chart: umbrella chart; None: it is not checked.
     """
 
     cloud: str
@@ -55,6 +56,7 @@ class Expected:
     account: DaemonAccount | None = None
     components: tuple[str, ...] = ()
     machines: machine_api.MachineProvider | None = None
+    chart: umbrella.UmbrellaChart | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ def _of_cluster(
             _attempt(opened.value.nodes), expected.cloud, region, expected.remedies
         ),
         *_machine_api(opened.value, expected.machines),
+        *_chart(opened.value, expected.chart),
         *judge.pods(_attempt(lambda: opened.value.pods(expected.components))),
     )
 
@@ -209,6 +212,18 @@ def _machine_api(
     if expected is None:
         return ()
     return machine_api.results(expected, _attempt(lambda: asked.machine_api(expected)))
+
+
+def _chart(
+    asked: cluster.ClusterReader, expected: umbrella.UmbrellaChart | None
+) -> tuple[CheckResult, ...]:
+    """Check the umbrella chart; no line for a cloud without such a check."""
+    if expected is None:
+        return ()
+    lines = _attempt(lambda: asked.chart(expected))
+    if isinstance(lines, ReadFailure):
+        return (CheckResult(umbrella.CHECK, CheckState.SKIPPED, lines.text),)
+    return lines.value
 
 
 def _rights(

@@ -4,7 +4,7 @@ Source: kubernetes-sigs/cluster-api docs/book, contracts (labels of CRDs).
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -110,7 +110,18 @@ def definitions(
     Raises:
         KubeError: they cannot be read.
     """
-    names = map(name_of, (*expected.core, *expected.definitions))
+    return definitions_of(api, (*expected.core, *expected.definitions), timeout_s)
+
+
+def definitions_of(
+    api: client.Api, kinds: Iterable[resources.Resource], timeout_s: float
+) -> Mapping[str, CustomDefinition | None]:
+    """Read the CRDs of kinds, one call each. timeout_s: of each.
+
+    Raises:
+        KubeError: they cannot be read.
+    """
+    names = map(name_of, kinds)
     return {name: _definition(api, name, timeout_s) for name in names}
 
 
@@ -159,25 +170,31 @@ def _failed(text: str, remedy: str) -> CheckResult:
 
 def _of_core(expected: MachineProvider, cluster: MachineApi) -> Iterator[CheckResult]:
     remedy = f"install a release of Cluster API that {expected.component} supports"
-    yield from _unserved(expected.core, cluster, remedy)
+    for text in unserved(expected.core, cluster.definitions):
+        yield _failed(text, remedy)
 
 
 def _of_provider(
     expected: MachineProvider, cluster: MachineApi
 ) -> Iterator[CheckResult]:
-    yield from _unserved(expected.definitions, cluster, _REMEDY_CRD)
+    for text in unserved(expected.definitions, cluster.definitions):
+        yield _failed(text, _REMEDY_CRD)
 
 
-def _unserved(
-    kinds: tuple[resources.Resource, ...], cluster: MachineApi, remedy: str
-) -> Iterator[CheckResult]:
+def unserved(
+    kinds: Iterable[resources.Resource],
+    definitions: Mapping[str, CustomDefinition | None],
+) -> Iterator[str]:
+    """Yield a sentence for each kind of which the version is not served."""
     for kind in kinds:
         name = name_of(kind)
-        definition = cluster.definitions.get(name)
+        definition = definitions.get(name)
         if definition is None:
-            yield _failed(f"CRD {name}: not found", remedy)
+            yield f"CRD {name}: not found"
         elif not definition.serves(kind.version):
-            yield _failed(f"CRD {name} does not serve {kind.version}", remedy)
+            served = [row.name for row in definition.spec.versions if row.served]
+            versions = ", ".join(served) or "none"
+            yield f"CRD {name}: served versions {versions}: must include {kind.version}"
 
 
 def _of_contracts(

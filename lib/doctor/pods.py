@@ -37,13 +37,35 @@ class VolumeMount(msgspec.Struct, frozen=True, rename="camel"):
     sub_path: str = ""
 
 
+class KeyRef(msgspec.Struct, frozen=True):
+    """A key of a Secret."""
+
+    name: str = ""
+    key: str = ""
+
+
+class VariableSource(msgspec.Struct, frozen=True, rename="camel"):
+    """Where a variable has its value; only Secrets have content here."""
+
+    secret_key_ref: KeyRef | None = None
+
+
+class ContainerVariable(msgspec.Struct, frozen=True, rename="camel"):
+    """A variable of a container."""
+
+    name: str = ""
+    value: str = ""
+    value_from: VariableSource | None = None
+
+
 class Container(msgspec.Struct, frozen=True, rename="camel"):
-    """Image, command line and mounts of a container."""
+    """Image, command line, variables and mounts of a container."""
 
     name: str = ""
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+    env: tuple[ContainerVariable, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 

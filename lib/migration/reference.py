@@ -127,11 +127,17 @@ class _Template(msgspec.Struct, frozen=True):
 
 class _WorkloadSpec(msgspec.Struct, frozen=True):
     template: _Template = _Template()
+    replicas: int | None = None
+
+
+class _WorkloadStatus(msgspec.Struct, frozen=True, rename="camel"):
+    desired_number_scheduled: int = 0
 
 
 class _Workload(msgspec.Struct, frozen=True):
     metadata: objects.ObjectMeta
     spec: _WorkloadSpec = _WorkloadSpec()
+    status: _WorkloadStatus = _WorkloadStatus()
 
 
 class DriverSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -158,6 +164,7 @@ class ReferenceProgram:
     flags: its command line, without the program. sidecars: command lines of the other
     containers, by container. secret, key: where its cloud.conf is; empty: not in a
     Secret. is_deckhouse: Deckhouse created it. variables: Secret and key of variables.
+    desired: number of its pods.
     """
 
     role: ReplacedBy
@@ -170,6 +177,7 @@ class ReferenceProgram:
     key: str = ""
     is_deckhouse: bool = False
     variables: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    desired: int = 0
 
     def flag(self, name: str) -> str:
         """Return the value of a flag; empty if it is not set."""
@@ -183,6 +191,15 @@ class Observed:
     programs: tuple[ReferenceProgram, ...]
     driver: DriverSpec | None = None
     control_plane: int = 0
+
+
+def running(observed: Observed) -> tuple[str, ...]:
+    """Return the workloads with pods, by kind and name."""
+    return tuple(
+        f"{program.kind} {program.namespace}/{program.name}"
+        for program in observed.programs
+        if program.desired
+    )
 
 
 def flag(words: Sequence[str], name: str) -> str:
@@ -246,7 +263,16 @@ def _program(kind: str, workload: _Workload, family: Family) -> ReferenceProgram
             for variable in own.env
             if variable.value_from and (of := variable.value_from.secret_key_ref)
         },
+        _desired(kind, workload),
     )
+
+
+def _desired(kind: str, workload: _Workload) -> int:
+    """Return the number of pods of a workload."""
+    if kind == resources.DAEMON_SETS.kind:
+        return workload.status.desired_number_scheduled
+    replicas = workload.spec.replicas
+    return 1 if replicas is None else replicas
 
 
 def _role(

@@ -155,6 +155,77 @@ def test_a_component_of_two_clouds_changes_both_umbrella_charts(
     assert release.chart_bumps(tmp_path, "capdvp", "") == []
 
 
+FOUR = ("capdvp", "cloud-data-discoverer", "csi-controller", "dvp-ccm")
+"""Components of the module for DVP with a Deployment."""
+MAIN = {name: f"cmd/{name.replace('-', '_')}/main.py" for name in FOUR}
+USES = {"lib/disks.py": {"capdvp", "csi-controller"}}
+"""Files of libraries, with the components whose programs contain them."""
+CHANGES: dict[str, tuple[str, set[str]]] = {
+    **{f"program of {name}": (MAIN[name], {name}) for name in FOUR},
+    **{f"chart of {name}": (f"charts/{name}/values.yaml", {name}) for name in FOUR},
+    "library of two": ("lib/disks.py", USES["lib/disks.py"]),
+    "library of the other cloud": ("lib/servers.py", set()),
+    "page": ("docs/page.md", set()),
+}
+
+
+@pytest.fixture()
+def module(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Return a repository in which the components of DVP were released one by one."""
+    git(tmp_path, "init", "-q")
+    files = {row[0] for row in CHANGES.values()}
+    for file in (*files, "3rdparty/python/default.lock.txt"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("one\n")
+    umbrella = "".join(f"  - name: {name}\n" for name in FOUR)
+    (tmp_path / "charts/cloud-provider-dvp").mkdir()
+    (tmp_path / "charts/cloud-provider-dvp/Chart.yaml").write_text(
+        f"version: 0.1.0\ndependencies:\n{umbrella}"
+    )
+    for name in FOUR:
+        chart = CHART.replace("openstack-ccm", name).format(version="0.1.0", app="0")
+        (tmp_path / f"charts/{name}/Chart.yaml").write_text(chart)
+    git(tmp_path, "add", "-A")
+    for name in FOUR:
+        git(tmp_path, "commit", "-q", "--allow-empty", "-m", name)
+        git(tmp_path, "tag", f"{name}/v0.1.0")
+    return tmp_path
+
+
+@pytest.mark.parametrize("title", CHANGES)
+def test_only_what_has_changed_gets_a_new_version(
+    release: ModuleType, module: pathlib.Path, title: str
+) -> None:
+    """Each component is asked for in turn; only the umbrella changes with each."""
+    file, expected = CHANGES[title]
+    (module / file).write_text("two\n")
+    git(module, "commit", "-qam", "two")
+    released = set()
+    for name in FOUR:
+        used = {library for library, users in USES.items() if name in users}
+        tag = release.last_tag(module, name)
+        state = release.Facts(
+            name,
+            "0.2.0",
+            tag,
+            release.dirty_files(module),
+            release.changed_files(module, tag),
+            {MAIN[name], *used} | release.own_files(module, name),
+            release.changed_pins(module, tag, {"msgspec"}),
+            changelog=("0.2.0", "2026-02-03"),
+        )
+        problems = release.judge(state)
+        print(f"{title:28} {name:24} {problems or state.causes}")
+        if not problems:
+            released.add(name)
+            assert state.causes == [file]
+        assert release.chart_bumps(module, name, tag) == [
+            f"{chart} 0.1.0 -> 0.1.0 (unchanged: must be increased)"
+            for chart in (name, "cloud-provider-dvp")
+        ]
+    assert released == expected
+
+
 def test_files_that_no_release_contains_are_no_change(
     release: ModuleType, root: pathlib.Path
 ) -> None:

@@ -49,8 +49,8 @@ doctor.add_command(doctor_osdpl.osdpl)
 @click.option(
     "--leader-elect-resource-name",
     "lease_name",
-    default="cloud-controller-manager",
-    help="The daemon's Lease.",
+    default="",
+    help="The daemon's Lease (default: that of its chart).",
 )
 @click.option(
     "--leader-elect-resource-namespace",
@@ -87,7 +87,7 @@ def ccm(  # noqa: PLR0913 - one argument for each option
         from lib.process.clock import utc_now
 
         reach.quiet()
-        lease = (lease_namespace, lease_name)
+        lease = (lease_namespace, lease_name or target.provider.lease)
         expected = _expected(target.provider, lease, service_account, rbac)
         sources = examine.Sources(
             lambda: target.configured().checkup(timeout_s),
@@ -123,4 +123,5 @@ def _expected(
         user,
         program.COMPONENTS,
         provider.machines() if provider.machines is not None else None,
+        provider.chart() if provider.chart is not None else None,
     )

@@ -15,8 +15,12 @@ COMPONENTS = (
     "csi-node",
     "cloud-data-discoverer",
     "osdpl-controller",
+    # In the umbrella chart for DVP, beside those for another cloud.
+    "csi-controller-dvp",
+    "csi-node-dvp",
+    "cloud-data-discoverer-dvp",
 )
-"""Programs of this project that run in a cluster."""
+"""Values of the label `app` of the programs of this project that run in a cluster."""
 
 
 def name() -> str:

@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from lib.cloud import checkup, explained, load_balancers, protocol
-    from lib.doctor import machine_api
+    from lib.doctor import chart, machine_api
     from lib.lab.grounds import grounds as lab_grounds
     from lib.machines.kinds import Kinds
 
@@ -77,9 +77,10 @@ class Provider:
     client. grounds: the cloud of a lab. existing: the cloud that the value of
     `existing_flag` names. is_configured: reports whether the environment alone is a
     configuration. kinds: of machines of Cluster API. machines: what `doctor` expects of
-    their provider. None: the provider has no such
-    thing. has_path: `lab up` also shows
-    the address of a Service and a bound claim, which take seconds.
+    their provider. chart: what it expects of the umbrella chart. None: the provider
+    has no such thing. has_path: `lab up` also shows
+    the address of a Service and a bound claim, which take seconds. lease: the default
+    Lease of the component. variables: of the configuration, by the key of a Secret.
     """
 
     name: str
@@ -99,7 +100,10 @@ class Provider:
     is_configured: Callable[[Mapping[str, str]], bool] | None = None
     kinds: "Callable[[], Kinds] | None" = None
     machines: "Callable[[], machine_api.MachineProvider] | None" = None
+    chart: "Callable[[], chart.UmbrellaChart] | None" = None
     has_path: bool = False
+    lease: str = "cloud-controller-manager"
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def existing_argument(self) -> str:
@@ -203,6 +207,12 @@ def _dvp_machines() -> "machine_api.MachineProvider":
     return on_dvp.machines()
 
 
+def _dvp_chart() -> "chart.UmbrellaChart":
+    from mooring.commands import chart_of_dvp
+
+    return chart_of_dvp.expected()
+
+
 def _dvp_grounds() -> "lab_grounds.Grounds":
     from lib.lab.dvp import grounds
 
@@ -246,7 +256,10 @@ PROVIDERS = {
         is_configured=_is_dvp_configured,
         kinds=_dvp_kinds,
         machines=_dvp_machines,
+        chart=_dvp_chart,
         has_path=True,
+        lease="dvp-cloud-controller-manager",
+        variables={"namespace": "DVP_NAMESPACE", "clusterUUID": "CLUSTER_UUID"},
     ),
 }
 DEFAULT = next(iter(PROVIDERS))

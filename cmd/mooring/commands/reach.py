@@ -120,7 +120,14 @@ class Target:
         from mooring.commands import memory_files
 
         path = memory_files.write(files)
-        return self.provider.read(path, os.environ, files.title)
+        keys = {
+            name: files.keys[key].decode(errors="replace")
+            for key, name in self.provider.variables.items()
+            if key in files.keys
+        }
+        # A variable that the user has set wins.
+        env = {**keys, **files.variables, **os.environ}
+        return self.provider.read(path, env, files.title)
 
     def _deployed(self) -> "deployed.CloudFiles":
         from lib.doctor import deployed

@@ -11,7 +11,7 @@ import msgspec
 
 from lib.cloud import checkup, errors
 from lib.cloud.dvp import config, kinds, needs, refusals
-from lib.kube import client, greeting, resources
+from lib.kube import client, greeting, listing, objects, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
 from lib.process import decoding
@@ -29,6 +29,13 @@ _USED = (
     resources.STORAGE_CLASSES,
 )
 """Every kind that some component reads."""
+_OFFERED = (
+    resources.STORAGE_CLASSES,
+    kinds.MACHINE_CLASSES.resource,
+    kinds.CLUSTER_IMAGES.resource,
+    kinds.VIRTUAL_IMAGES.resource,
+)
+"""Kinds that objects of a child name."""
 
 REMEDIES = checkup.Remedies(
     credentials=(
@@ -46,6 +53,10 @@ REMEDIES = checkup.Remedies(
     mixed="",
 )
 """What an operator does about faults."""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
 
 
 class _User(msgspec.Struct, frozen=True):
@@ -207,6 +218,24 @@ class ParentCheckup:
         if not resource.namespaced:
             return f"{what} of the parent"
         return f"{what} in namespace {self._settings.namespace}"
+
+    def offered(self) -> checkup.Offered:
+        """See the protocol: classes and images, a list of each kind."""
+        return {kind.kind: self._names(kind) for kind in _OFFERED}
+
+    def _names(self, kind: Resource) -> tuple[str, ...] | errors.CloudError:
+        namespace = self._settings.namespace if kind.namespaced else None
+        try:
+            listed = listing.read(
+                self._api,
+                kind,
+                _Named,
+                timeout_s=self._timeout_s,
+                namespace=namespace,
+            )
+        except kube_errors.KubeError as error:
+            return refusals.error(error, f"list {kind.plural}", kind.plural, "")
+        return tuple(sorted(item.metadata.name for item in listed.items))
 
     def routing(self) -> checkup.Routing | None:
         """See the protocol: there are no routes."""

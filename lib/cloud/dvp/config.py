@@ -91,6 +91,10 @@ def _connection(
     except errors.KubeError as error:
         # Messages of the reader begin with the name of what it read.
         problem = error.message.removeprefix(f"{KUBECONFIG}: ")
+        if path and field != FLAG:
+            problem = problem.removeprefix(f"{path}: ")
+        if path and problem.endswith(f"{path} file is empty"):
+            problem = "empty: must be a kubeconfig"
         problems.append(config.stated(name, problem))
     except ValueError:
         expected = "a kubeconfig in YAML, or one in base64"

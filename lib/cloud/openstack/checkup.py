@@ -143,6 +143,10 @@ class OpenStackCheckup:
         """See the protocol: policies cannot be asked for."""
         return ()
 
+    def offered(self) -> checkup.Offered:
+        """See the protocol: no object of a cluster is checked."""
+        return {}
+
     def routing(self) -> checkup.Routing | None:
         """See the protocol."""
         router_id = self._config.router_id

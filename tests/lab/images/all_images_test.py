@@ -14,7 +14,7 @@ from lib.lab.images import description, images, publishing, sizes
 from lib.lab.run import processes
 from lib.lab.slots import leases
 from tests.harness import testing, waiting
-from tests.harness.images import bills, building, container
+from tests.harness.images import bills, building, container, provider_files
 from tests.harness.images.building import Surroundings
 
 FIRST = Surroundings(
@@ -25,6 +25,10 @@ SECOND = Surroundings(
     0o077,
     {"LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "LANG": "de_DE"},
 )
+SHARED = ("cloud-data-discoverer", "csi-controller", "csi-node")
+CLOUDS = ("dvp", "openstack")
+ADDED_LIMIT = 400_000
+"""Bytes that one cloud may add to a shared image, compressed."""
 REFERENCE = {
     "openstack-ccm": "openstack-cloud-controller-manager",
     "csi-controller": "cinder-csi-plugin",
@@ -131,3 +135,23 @@ def test_sizes_are_within_their_limits(
         size = len(gzip.compress(programs.path(where, program).read_bytes(), 6))
         print(f"{name}: the reference's {program} alone: {size / sizes.MB:.2f} MB")
     assert [text for image in built[0] for text in sizes.exceeded(image)] == []
+
+
+def test_clouds_share_images_at_little_cost(
+    built: Sequence[Sequence[images.Image]],
+) -> None:
+    """What each cloud adds to an image of several: no distribution, and few files."""
+    rows = {}
+    for image in built[0]:
+        if image.name in SHARED:
+            for cloud in CLOUDS:
+                rows[image.name, cloud] = added = provider_files.of(image, cloud)
+                size_kb, packed_kb = added.size / 1000, added.packed / 1000
+                print(
+                    f"{image.name:24} {cloud:10} {added.count:4} files"
+                    f" {size_kb:6.0f} kB, compressed {packed_kb:.0f}"
+                )
+    assert rows.keys() == {(name, cloud) for name in SHARED for cloud in CLOUDS}
+    # csi-node has no client of a cloud.
+    assert all(row.count for (_, cloud), row in rows.items() if cloud == "dvp")
+    assert all(row.packed <= ADDED_LIMIT for row in rows.values())

@@ -1,5 +1,7 @@
 """Components of a cluster, by their workloads."""
 
+from typing import Any
+
 from lib.doctor import components
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
@@ -7,7 +9,7 @@ from lib.kube.fake import api as fake_api
 NAMES = ("openstack-ccm", "csi-node")
 
 
-def workload(name: str, image: str, **status: int) -> dict[str, object]:
+def workload(name: str, image: str, **status: int) -> dict[str, Any]:
     about = {"name": name, "namespace": "kube-system", "labels": {"app": name}}
     sidecar = {"name": "csi-provisioner", "image": "sidecar:v5"}
     containers = [sidecar, {"name": name, "image": image}]
@@ -31,6 +33,20 @@ def test_deployments_and_daemon_sets_with_two_calls() -> None:
     assert [(call.verb, call.resource) for call in api.calls] == [
         ("list", "deployments"),
         ("list", "daemonsets"),
+    ]
+
+
+def test_the_image_of_a_component_is_not_that_of_a_sidecar() -> None:
+    """As the charts name containers, also those of a second cloud."""
+    api = fake_api.FakeApi()
+    for name in ("csi-controller", "csi-controller-dvp"):
+        document = workload(name, "registry/csi-controller:0.1.0")
+        document["spec"]["template"]["spec"]["containers"][1]["name"] = "controller"
+        api.put(resources.DEPLOYMENTS, document)
+    rows = components.read(api, ("csi-controller", "csi-controller-dvp"), 5)
+    assert [(row.name, row.version) for row in rows] == [
+        ("csi-controller", "0.1.0"),
+        ("csi-controller-dvp", "0.1.0"),
     ]
 
 

@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ class Cluster:
             api.put(resources.SECRETS, {"metadata": about, "data": data})
         return api
 
-    def deployment(self, namespace: str) -> dict[str, object]:
+    def deployment(self, namespace: str) -> dict[str, Any]:
         container = {
             "name": "ccm",
             "command": list(self.command),
@@ -73,6 +74,9 @@ MOUNTED = {
         args=("--cloud-config=/etc/config/my.conf",),
         volume=volume(items=[{"key": "cloud.conf", "path": "my.conf"}]),
     ),
+    "the kubeconfig of a parent": Cluster(
+        args=("--parent-kubeconfig=/etc/config/cloud.conf",)
+    ),
     "one key mounted as a file": Cluster(
         mount={
             "name": "config",
@@ -99,6 +103,30 @@ def test_the_secret_that_is_mounted_is_read_with_two_calls(row: str) -> None:
 def test_other_keys_are_files_of_the_same_folder() -> None:
     files = read(Cluster().api())
     assert set(files.files) == {"/etc/config/cloud.conf", "/etc/config/ca.pem"}
+
+
+def test_variables_have_their_values_from_the_secret() -> None:
+    """Those of other Secrets are not known."""
+    cluster = Cluster(keys=("cloud.conf", "namespace"))
+    document = cluster.deployment("kube-system")
+    refs = {
+        "A": ("cloud", "namespace"),
+        "B": ("other", "namespace"),
+        "C": ("cloud", ""),
+    }
+    document["spec"]["template"]["spec"]["containers"][0]["env"] = [
+        {"name": "PLAIN", "value": "1"},
+        *(
+            {"name": name, "valueFrom": {"secretKeyRef": {"name": of, "key": key}}}
+            for name, (of, key) in refs.items()
+        ),
+    ]
+    api = dataclasses.replace(cluster, args=None).api()
+    api.put(resources.DEPLOYMENTS, document)
+    files = read(api)
+    assert files.variables == {"PLAIN": "1", "A": CONF}
+    assert set(files.keys) == {"cloud.conf", "namespace"}
+    assert SECRET not in repr(files)
 
 
 FAILURES = {

@@ -67,6 +67,9 @@ class FakeCloud:
         self._call("rights")
         return (checkup.ComponentRights("a", True, 3),)
 
+    def offered(self) -> checkup.Offered:
+        return {}
+
     def routing(self) -> checkup.Routing:
         self._call("routing")
         return checkup.Routing("[Route] router-id", "r", 1, 2)

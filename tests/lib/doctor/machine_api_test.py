@@ -168,7 +168,11 @@ ROWS: dict[str, tuple[Callable[[Answering], None], list[tuple[str, str]]]] = {
     "a core that does not serve the version": (
         old_core,
         [
-            ("FAIL", "CRD machines.cluster.x-k8s.io does not serve v1beta2"),
+            (
+                "FAIL",
+                "CRD machines.cluster.x-k8s.io: served versions v1beta1: must include"
+                " v1beta2",
+            ),
             RUNS,
             RIGHTS,
         ],

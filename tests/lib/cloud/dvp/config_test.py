@@ -113,3 +113,23 @@ def test_a_missing_file_is_named(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "none"
     with pytest.raises(process_config.ConfigError, match="--parent-kubeconfig: .*none"):
         config.read(str(path), ENV)
+
+
+FILES = {
+    "": ": empty: must be a kubeconfig",
+    "clusters: s3cret": ": clusters: malformed: expected",
+}
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_a_file_with_a_name_of_its_own_is_not_named_by_its_path(
+    tmp_path: pathlib.Path, text: str
+) -> None:
+    """As of a Secret, whose file is in memory."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    with pytest.raises(process_config.ConfigError) as caught:
+        config.read(str(path), ENV, field="Secret a/b")
+    print(caught.value)
+    assert str(caught.value).startswith(f"Secret a/b{FILES[text]}")
+    assert "s3cret" not in str(caught.value)
