@@ -14,6 +14,7 @@ import re
 import tarfile
 from collections.abc import Callable, Collection, Mapping
 
+from lib.doctor import components
 from lib.doctor import pods as doctor_pods
 from lib.kube import client, errors, listing, recorded_events, resources
 from lib.process import config, files, redaction
@@ -103,7 +104,7 @@ def logs(
 ) -> Mapping[str, str]:
     """Return the last lines of the Pods of components, by file: one call per container.
 
-    names: values of the label `app`. One file reports that there are no such Pods.
+    names: values of the label. One file reports that there are no such Pods.
 
     Raises:
         KubeError: the Pods cannot be listed.
@@ -113,11 +114,12 @@ def logs(
         resources.PODS,
         doctor_pods.Pod,
         timeout_s=timeout_s,
-        selectors={"labelSelector": "app"},
+        selectors={"labelSelector": components.LABEL},
     )
-    pods = [pod for pod in listed.items if pod.metadata.labels["app"] in names]
+    label = components.LABEL
+    pods = [pod for pod in listed.items if pod.metadata.labels[label] in names]
     if not pods:
-        text = f"no Pods with the label app in {', '.join(sorted(names))}\n"
+        text = f"no Pods with the label {label} in {', '.join(sorted(names))}\n"
         return {"logs/none.txt": text}
     query = {"tailLines": str(LAST_LINES), "limitBytes": str(LOG_MAX)}
     result = {}

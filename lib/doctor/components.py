@@ -8,8 +8,11 @@ import msgspec
 from lib.doctor import pods
 from lib.kube import client, listing, objects, resources
 
-LABEL = "app"
-"""Label of each Deployment and DaemonSet of our charts."""
+LABEL = "app.kubernetes.io/name"
+"""Label of each workload of our charts, and of its Pods.
+
+Their label `app` may be that of Deckhouse's objects.
+"""
 
 
 class _Spec(msgspec.Struct, frozen=True):

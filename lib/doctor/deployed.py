@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from lib.doctor import pods
+from lib.doctor import components, pods
 from lib.kube import client, errors, listing, objects, resources
 from lib.process import config, decoding
 
@@ -182,14 +182,14 @@ def _key(
 def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
     """Return the Secret that the Deployment of a component mounts: one call.
 
-    component: value of the label `app` of the chart's Deployment.
+    component: value of the label of the chart's Deployment.
 
     Raises:
         ConfigError: there is no such Deployment, or several; its --cloud-config is not
             a file of a Secret.
         KubeError: the Deployments cannot be listed.
     """
-    label = f"app={component}"
+    label = f"{components.LABEL}={component}"
     try:
         listed = listing.read(
             api,

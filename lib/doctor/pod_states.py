@@ -27,7 +27,7 @@ def read(api: client.Api, names: Collection[str], timeout_s: float) -> PodReport
     """Return the Pods of components with their problems.
 
     One call for each page of Pods; Events are read if a Pod is starting. names: values
-    of the label `app`. timeout_s: of each call.
+    of the label. timeout_s: of each call.
 
     Raises:
         KubeError: Pods or Events cannot be listed.

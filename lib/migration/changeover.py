@@ -23,6 +23,8 @@ _SET_BY_CHART = frozenset(
 """Flags of the manager that the chart sets itself."""
 _ROLES = tuple(role for role in ReplacedBy if role is not ReplacedBy.MACHINES)
 HOSTS_MAX = 9
+BESIDE_DECKHOUSE: Mapping[str, bool] = {"enabled": True, "names": False}
+"""Values of the chart while Deckhouse's stopped objects keep their names."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _global(observed: Observed, first: ReferenceProgram) -> Values:
         "imageRegistry": "REGISTRY",
         **({"cloudConfig": secret} if secret else {}),
         "controlPlaneNodes": min(observed.control_plane, HOSTS_MAX),
-        "deckhouse": {"enabled": first.is_deckhouse},
+        "deckhouse": BESIDE_DECKHOUSE if first.is_deckhouse else {"enabled": False},
     }
 
 
@@ -209,11 +211,13 @@ def _node(program: ReferenceProgram) -> Values:
 def _workload(program: ReferenceProgram) -> list[ChangedItem]:
     component = program.role.value
     kind = "DaemonSet" if program.role is ReplacedBy.CSI_NODE else "Deployment"
+    is_manager = program.role is ReplacedBy.MANAGER
+    suffix = "-openstack" if program.is_deckhouse and not is_manager else ""
     rows = [
         ChangedItem(
             f"{component}: workload",
             f"{program.kind} {program.name}",
-            f"{kind} {component}",
+            f"{kind} {component}{suffix}",
         )
     ]
     return [*rows, *_OF_ROLE.get(program.role, ())]
@@ -262,12 +266,19 @@ def _steps(
     steps += [
         ("Write the values, and replace REGISTRY", _WRITE),
         ("See what would change; these commands only read", preview),
-        ("Stop the reference; its objects remain for a rollback", stop(observed)),
+        (_stop_title(observed), stop(observed)),
         ("Install the chart", _install(observed, namespace)),
         ("Check", ("mooring doctor", "kubectl get nodes,csinodes,services -A")),
         ("Roll back, if necessary", back(observed, namespace, CHART)),
     ]
     return [(title, commands) for title, commands in steps if commands]
+
+
+def _stop_title(observed: Observed) -> str:
+    """Return the title of the step that stops the reference."""
+    if observed.programs[0].is_deckhouse:
+        return "Stop the reference; stop Deckhouse first, which would start it again"
+    return "Stop the reference; its objects remain for a rollback"
 
 
 _WRITE = ("mooring migrate openstack --only values > values.yaml",)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from lib.doctor import components
 from lib.kube import client, errors, listing, objects, resources
 from lib.process import decoding
 
@@ -15,6 +16,17 @@ DRIVER = "cinder.csi.openstack.org"
 _CSI_DRIVERS = resources.Resource(
     "storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False
 )
+_OWN = frozenset(
+    (
+        "capdvp",
+        "cloud-data-discoverer",
+        "csi-controller",
+        "csi-node",
+        "dvp-ccm",
+        "openstack-ccm",
+    )
+)
+"""Components of this project: their charts have Deckhouse's names on request."""
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _VARIABLE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
@@ -242,6 +254,8 @@ def _driver(api: client.Api, timeout_s: float, name: str) -> DriverSpec | None:
 def _program(kind: str, workload: _Workload, family: Family) -> ReferenceProgram | None:
     pod = workload.spec.template.spec
     labels = workload.metadata.labels
+    if labels.get(components.LABEL) in _OWN:
+        return None
     is_deckhouse = labels.get("module") == family.module
     chosen = _role(labels if is_deckhouse else {}, pod, family)
     if chosen is None:

@@ -54,7 +54,9 @@
 {{- range $row := $rows }}
 {{- if index $.Values.components (first $row) }}
 {{- $live := lookup "apps/v1" (index $row 1) $home (last $row) }}
-{{- if gt (int (dig "spec" "replicas" 0 $live | default (dig "status" "desiredNumberScheduled" 0 $live))) 0 }}
+{{- /* With Deckhouse's names it may be this chart's own. */}}
+{{- $isOwn := hasKey (dig "metadata" "labels" dict $live) "app.kubernetes.io/name" }}
+{{- if and (not $isOwn) (gt (int (dig "spec" "replicas" 0 $live | default (dig "status" "desiredNumberScheduled" 0 $live))) 0) }}
 {{- fail (printf "components.%s: invalid value true: the %s %s/%s of the reference must not run at the same time: docs/migrate-dvp.md" (first $row) (index $row 1) $home (last $row)) }}
 {{- end }}
 {{- end }}

@@ -67,7 +67,7 @@ def _values(
             "imageRegistry": "REGISTRY",
             **_parent(roles),
             "controlPlaneNodes": min(observed.control_plane, changeover.HOSTS_MAX),
-            "deckhouse": {"enabled": True},
+            "deckhouse": changeover.BESIDE_DECKHOUSE,
         },
         "components": {name: role in roles for role, name in COMPONENTS.items()},
     }

@@ -17,6 +17,7 @@ from lib.csi import options
 from lib.lab.charts import charts
 from lib.lab.daemons import csi
 from lib.process import flags
+from tests.harness import deckhouse_names
 
 ROOT = pathlib.Path()
 CHART = charts.folder(ROOT, "csi-controller")
@@ -217,8 +218,14 @@ def test_the_rights_and_the_driver_are_those_of_the_tests(name: str) -> None:
     every = list(
         yaml.safe_load_all(text.replace("namespace: kube-system", f"namespace: {home}"))
     )
+    if arguments["deckhouse"]["enabled"]:
+        every = [deckhouse_names.CSI.renamed(item) for item in every]
     kinds = {item["kind"] for item in every} - {"CSIDriver"}
-    observed = [item for kind in kinds for item in rendered(name, kind)]
+    observed = [
+        deckhouse_names.without_labels(item)
+        for kind in kinds
+        for item in rendered(name, kind)
+    ]
     assert all(item in observed for item in every if item["kind"] in kinds)
     more = [item["metadata"] for item in observed if item not in every]
     assert {item["name"] for item in more} <= {"csi-controller:secrets"}

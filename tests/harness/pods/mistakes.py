@@ -110,7 +110,7 @@ def load(node: pod_node.PodNode, folder: pathlib.Path) -> None:
 
 
 def create(node: pod_node.PodNode, name: str, mistake: Mistake) -> None:
-    """Create the Pod of a mistake; its label `app` is COMPONENT."""
+    """Create the Pod of a mistake; its label names COMPONENT."""
     container = {
         "name": "c",
         "image": node.images["csi-node"].reference,
@@ -121,7 +121,7 @@ def create(node: pod_node.PodNode, name: str, mistake: Mistake) -> None:
     node.system.make(
         resources.PODS,
         name,
-        {"labels": {"app": COMPONENT}},
+        {"labels": {"app.kubernetes.io/name": COMPONENT}},
         spec={
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 0,

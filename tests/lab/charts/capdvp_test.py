@@ -11,6 +11,7 @@ from capdvp import version
 from lib.kube import resources
 from lib.lab import places
 from lib.lab.charts import charts, clusterctl
+from tests.harness import deckhouse_names
 from tests.lab.charts import installing, rendering
 
 CHART = "capdvp"
@@ -40,6 +41,11 @@ CASE = installing.Case(
     readers=frozenset({"capdvp:metrics"}),
     replicas=2,
     plain="verticalPodAutoscaler=false,metrics.podMonitor.enabled=false,metrics.alerts=false",
+    deckhouse=deckhouse_names.DeckhouseNames(
+        CHART,
+        "capdvp-controller-manager",
+        "d8:cloud-provider-dvp:capdvp-controller-manager",
+    ),
 )
 
 

@@ -5,6 +5,7 @@ import pytest
 from lib.lab import places
 from lib.lab.charts import charts
 from lib.lab.daemons import discoverer
+from tests.harness import deckhouse_names
 from tests.lab.charts import installing, rendering
 
 CHART = "cloud-data-discoverer"
@@ -21,6 +22,11 @@ CASE = installing.Case(
     ),
     replicas=1,
     plain="verticalPodAutoscaler=false,metrics.podMonitor.enabled=false,metrics.alerts=false",
+    deckhouse=deckhouse_names.DeckhouseNames(
+        CHART,
+        "cloud-data-discoverer",
+        "d8:cloud-provider-openstack:cloud-data-discoverer",
+    ),
 )
 BAD = [
     ("image=", "'/image': minLength: got 0, want 1"),

@@ -13,6 +13,7 @@ from lib.lab import errors, places
 from lib.lab.charts import charts
 from lib.lab.daemons import csi
 from lib.lab.kube import control_plane
+from tests.harness import deckhouse_names
 from tests.lab.charts import installing, rendering
 
 CHART = "csi-controller"
@@ -37,6 +38,7 @@ CASE = installing.Case(
     plain="verticalPodAutoscaler=false",
     kept={CSI_DRIVER: f"{CSI_DRIVERS}/{CSI_DRIVER[2]}"},
     asks_for=frozenset({"VerticalPodAutoscaler"}),
+    deckhouse=deckhouse_names.CSI,
 )
 BAD = [
     ("image=", "'/image': minLength: got 0, want 1"),

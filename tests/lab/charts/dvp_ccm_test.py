@@ -5,6 +5,7 @@ import pytest
 from lib.cloud.dvp import needs
 from lib.lab import errors, places
 from lib.lab.charts import charts
+from tests.harness import deckhouse_names
 from tests.lab.charts import installing, rendering
 
 CHART = "dvp-ccm"
@@ -41,6 +42,11 @@ CASE = installing.Case(
     readers=frozenset({"dvp-ccm:metrics"}),
     replicas=2,
     plain="verticalPodAutoscaler=false,metrics.podMonitor.enabled=false,metrics.alerts=false",
+    deckhouse=deckhouse_names.DeckhouseNames(
+        CHART,
+        "cloud-controller-manager",
+        "d8:cloud-provider-dvp:cloud-controller-manager",
+    ),
 )
 
 

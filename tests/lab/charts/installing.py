@@ -19,6 +19,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.charts import charts, helm
 from lib.lab.kube import control_plane
+from tests.harness import deckhouse_names
 
 ROOT = pathlib.Path()
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Case:
     than the program, or for what only the user can name. replicas: pods of the usual
     values. plain: values without the kinds that a cluster may lack. kept: paths of
     objects that stay when it is removed, by their names; its own kinds stay as well.
-    asks_for: those of FOREIGN that it can use.
+    asks_for: those of FOREIGN that it can use. deckhouse: its names of Deckhouse.
     """
 
     chart: str
@@ -80,6 +81,7 @@ class Case:
     plain: str
     kept: Mapping[Name, str] = dataclasses.field(default_factory=dict)
     asks_for: frozenset[str] = frozenset(kind for _, kind in FOREIGN)
+    deckhouse: deckhouse_names.DeckhouseNames | None = None
 
     @property
     def snapshots(self) -> tuple[charts.Snapshot, charts.Snapshot]:
@@ -220,8 +222,13 @@ class Release:
         moved = self.case.rights(snapshot.all_values(ROOT)).replace(
             f"namespace: {self.case.home}", f"namespace: {self.home}"
         )
+        names = self._names(snapshot)
         whole = (document for document in yaml.safe_load_all(moved) if document)
-        desired = [document for document in whole if document["kind"] in RBAC]
+        desired = [
+            names.renamed(document) if names else document
+            for document in whole
+            if document["kind"] in RBAC
+        ]
         for document in desired:
             live = self.ground.live(document, self.kinds)
             for field in ("rules", "roleRef"):
@@ -230,16 +237,26 @@ class Release:
                 ]
             assert differing(document, live) == []
             assert len(live.get("subjects", ())) == len(document.get("subjects", ()))
+        readers = set(self.case.readers)
+        if names:
+            readers |= set(map(names.of_role, self.case.readers))
         created = {
             (document["kind"], document["metadata"]["name"])
             for document in self.manifest()
-            if document["kind"] in RBAC
-            and document["metadata"]["name"] not in self.case.readers
+            if document["kind"] in RBAC and document["metadata"]["name"] not in readers
         }
         mine = {
             (document["kind"], document["metadata"]["name"]) for document in desired
         }
         assert created == {document for document in mine if document[0] in RBAC}
+
+    def _names(
+        self, snapshot: charts.Snapshot
+    ) -> deckhouse_names.DeckhouseNames | None:
+        """Return the names of Deckhouse; None: the values do not select them."""
+        values = snapshot.all_values(ROOT)["deckhouse"]
+        is_selected = values["enabled"] and values.get("names", False)
+        return self.case.deckhouse if is_selected else None
 
     def check_pods(self) -> None:
         """See that pods are made of the template: admission has nothing against it."""

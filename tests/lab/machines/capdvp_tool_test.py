@@ -213,7 +213,7 @@ CONTRACT = "cluster.x-k8s.io/v1beta2"
 
 def deployment() -> Json:
     """Return the spec of a Deployment of the chart, as far as the doctor reads it."""
-    labels = {"app": "capdvp"}
+    labels = {"app.kubernetes.io/name": "capdvp"}
     container = {"name": "capdvp", "image": "registry.invalid/capdvp:0.1.0"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     return {"selector": {"matchLabels": labels}, "template": template}
@@ -221,7 +221,7 @@ def deployment() -> Json:
 
 def test_the_doctor_checks_capdvp_in_child_and_parent(stage: Stage) -> None:
     system = kube_objects.Objects(stage.child.api, "kube-system")
-    labels = {"labels": {"app": "capdvp"}}
+    labels = {"labels": {"app.kubernetes.io/name": "capdvp"}}
     system.make(resources.DEPLOYMENTS, "capdvp", labels, spec=deployment())
     good = stage.run("doctor", "ccm").output
     print(good)

@@ -286,13 +286,19 @@ def test_each_failure_to_read_the_secret(
     api.create(resources.DEPLOYMENTS, body, "default", timeout_s=30)
     try:
         done = ground.run("plan", "nodes")
-        assert "several Deployments have the label app=openstack-ccm" in done.stderr
+        assert (
+            "several Deployments have the label app.kubernetes.io/name=openstack-ccm"
+            in done.stderr
+        )
     finally:
         api.delete(resources.DEPLOYMENTS, "second", "default", timeout_s=30)
     api.delete(resources.DEPLOYMENTS, "openstack-ccm", NAMESPACE, timeout_s=30)
     try:
         done = ground.run("plan", "nodes")
-        assert "no Deployment has the label app=openstack-ccm" in done.stderr
+        assert (
+            "no Deployment has the label app.kubernetes.io/name=openstack-ccm"
+            in done.stderr
+        )
         failed = ground.run("doctor")
         assert failed.returncode == 1
         assert "no Deployment has the label" in failed.stdout

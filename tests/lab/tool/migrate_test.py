@@ -227,7 +227,7 @@ def test_a_cluster_of_deckhouse(where: places.Places, tmp_path: pathlib.Path) ->
     file.write_text(migrate(where, "--only", "values"))
     home = charts.PLATFORM
     values = install(where, file, home)
-    assert values["global"]["deckhouse"] == {"enabled": True}
+    assert values["global"]["deckhouse"] == {"enabled": True, "names": False}
     assert values["global"]["cloudConfig"] == {
         "secretName": "cloud-controller-manager",
         "key": "cloud-config",

@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from lib.doctor import bundle
+from lib.doctor import bundle, components
 from lib.kube import errors, resources
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
@@ -92,7 +92,11 @@ def test_a_part_that_fails_is_a_sentence() -> None:
 
 
 def pod(name: str, app: str) -> dict[str, object]:
-    about = {"name": name, "namespace": "kube-system", "labels": {"app": app}}
+    about = {
+        "name": name,
+        "namespace": "kube-system",
+        "labels": {"app.kubernetes.io/name": app},
+    }
     containers = [{"name": "main"}, {"name": "sidecar"}]
     return {"metadata": about, "spec": {"containers": containers}}
 
@@ -116,7 +120,8 @@ def test_logs_of_each_container_of_the_components() -> None:
 
 def test_no_pods_are_reported() -> None:
     logs = bundle.logs(fake_api.FakeApi(), ("openstack-ccm",), 5)
-    assert logs == {"logs/none.txt": "no Pods with the label app in openstack-ccm\n"}
+    text = f"no Pods with the label {components.LABEL} in openstack-ccm\n"
+    assert logs == {"logs/none.txt": text}
 
 
 def test_events_have_their_object_and_time() -> None:

@@ -10,7 +10,11 @@ NAMES = ("openstack-ccm", "csi-node")
 
 
 def workload(name: str, image: str, **status: int) -> dict[str, Any]:
-    about = {"name": name, "namespace": "kube-system", "labels": {"app": name}}
+    about = {
+        "name": name,
+        "namespace": "kube-system",
+        "labels": {"app.kubernetes.io/name": name},
+    }
     sidecar = {"name": "csi-provisioner", "image": "sidecar:v5"}
     containers = [sidecar, {"name": name, "image": image}]
     spec = {"replicas": 2, "template": {"spec": {"containers": containers}}}

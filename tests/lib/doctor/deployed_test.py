@@ -55,7 +55,7 @@ class Cluster:
         }
         tmp: Mapping[str, object] = {"name": "tmp", "emptyDir": {}}
         pod = {"containers": [container], "volumes": [tmp, self.volume]}
-        labels = {"app": "openstack-ccm"}
+        labels = {"app.kubernetes.io/name": "openstack-ccm"}
         about = {"name": "openstack-ccm", "namespace": namespace, "labels": labels}
         return {"metadata": about, "spec": {"template": {"spec": pod}}}
 
@@ -130,10 +130,13 @@ def test_variables_have_their_values_from_the_secret() -> None:
 
 
 FAILURES = {
-    "no Deployment": (Cluster(args=None), "no Deployment has the label app="),
+    "no Deployment": (
+        Cluster(args=None),
+        "no Deployment has the label app.kubernetes.io/name=",
+    ),
     "two Deployments": (
         Cluster(namespaces=("a", "b")),
-        "several Deployments have the label app=openstack-ccm"
+        "several Deployments have the label app.kubernetes.io/name=openstack-ccm"
         " (a/openstack-ccm, b/openstack-ccm)",
     ),
     "no flag": (Cluster(args=()), "no container has --cloud-config"),

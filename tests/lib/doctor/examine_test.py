@@ -124,7 +124,7 @@ def ground(*, allowed: bool = True) -> Answering:
     about = {
         "name": "p",
         "namespace": "kube-system",
-        "labels": {"app": "openstack-ccm"},
+        "labels": {"app.kubernetes.io/name": "openstack-ccm"},
     }
     status = {"containerStatuses": [{"name": "c", "ready": True}]}
     api.put(resources.PODS, {"metadata": about, "status": status})

@@ -79,7 +79,11 @@ def definition(kind: resources.Resource, **labels: str) -> Json:
 
 def deployment(namespace: str = "capi") -> Json:
     name = "fake-capi"
-    about = {"name": name, "namespace": namespace, "labels": {"app": name}}
+    about = {
+        "name": name,
+        "namespace": namespace,
+        "labels": {"app.kubernetes.io/name": name},
+    }
     container = {"name": name, "image": f"registry/{name}:0.1.0"}
     return {
         "metadata": about,
@@ -207,7 +211,14 @@ ROWS: dict[str, tuple[Callable[[Answering], None], list[tuple[str, str]]]] = {
     ),
     "no Deployment": (
         without_deployment,
-        [GOOD, ("WARN", "fake-capi: no Deployment with the label app=fake-capi")],
+        [
+            GOOD,
+            (
+                "WARN",
+                "fake-capi: no Deployment with the label"
+                " app.kubernetes.io/name=fake-capi",
+            ),
+        ],
     ),
     "two releases": (
         two_releases,

@@ -18,7 +18,11 @@ def cluster(
 ) -> fake_api.FakeApi:
     """Return a cluster with one Pod. message: of a FailedMount Event about it."""
     api = fake_api.FakeApi()
-    about = {"name": "pod", "namespace": "system", "labels": {"app": app}}
+    about = {
+        "name": "pod",
+        "namespace": "system",
+        "labels": {"app.kubernetes.io/name": app},
+    }
     api.put(resources.PODS, {"metadata": about, "status": dict(status)})
     if message:
         event: dict[str, object] = {

@@ -64,7 +64,9 @@ def objects(name: str) -> list[dict[str, Any]]:
 def workloads(name: str) -> dict[str, dict[str, Any]]:
     """Return the spec of the workload of each component."""
     return {
-        item["metadata"]["name"].removesuffix("-dvp"): item["spec"]
+        item["metadata"]["labels"]["app.kubernetes.io/name"].removesuffix("-dvp"): item[
+            "spec"
+        ]
         for item in objects(name)
         if item["kind"] in ("Deployment", "DaemonSet")
     }

@@ -106,7 +106,7 @@ def test_the_module_of_either_generation_needs_no_names() -> None:
         "global": {
             "imageRegistry": "REGISTRY",
             "controlPlaneNodes": 3,
-            "deckhouse": {"enabled": True},
+            "deckhouse": {"enabled": True, "names": False},
         },
         "components": dict.fromkeys(
             (

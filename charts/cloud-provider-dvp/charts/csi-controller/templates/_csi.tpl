@@ -11,7 +11,7 @@
 {{- end -}}
 
 {{- define "csi.secret" -}}
-{{ .Values.cloudConfig.secretName | default "csi-controller" | quote }}
+{{ .Values.cloudConfig.secretName | default (include "library.program" .) | quote }}
 {{- end -}}
 
 {{/* Arguments of the sidecars that elect a leader. */}}
@@ -51,8 +51,8 @@ of the Leases; Nodes are not read, since there are no zones.
 */}}
 {{- define "csi.rbac" -}}
 {{- $text := .Files.Get "files/rbac.yaml" | replace "namespace: kube-system" (printf "namespace: %s" (.Release.Namespace | quote)) }}
+{{- $text = $text | replace "csi-controller" (include "library.program" .) }}
 {{- if eq .Values.cloud "dvp" }}
-{{- $text = $text | replace "csi-controller" (include "library.name" .) }}
 {{- $text = $text | replace "cinder-csi-openstack-org" (include "library.csiDriver" . | replace "." "-") }}
 {{- $text = $text | replace "[storageclasses, csinodes, volumeattachments]" "[storageclasses, volumeattachments]" }}
 {{- $text = regexReplaceAll `  - apiGroups: \[""\]\n    resources: \[nodes\]\n    verbs: \[list, watch\]\n` $text "" }}

@@ -33,8 +33,11 @@ instance types to publish.
 {{- $text := $context.Files.Get .file | replace "d8-cloud-provider-openstack" ($context.Release.Namespace | quote) }}
 {{- if eq $context.Values.cloud "dvp" }}
 {{- $text = regexReplaceAll `(?s)  # The catalog that.*?(  # To compare)` $text "${1}" }}
-{{- $text = $text | replace "cloud-data-discoverer" (include "library.name" $context) }}
 {{- end }}
-{{- $text | replace "d8-cloud-provider-discovery-data" (include "discoverer.dataSecret" $context) }}
+{{- /* Readers of /metrics are allowed by the name of the Deployment. */}}
+{{- $name := ternary "library.name" "library.program" (contains "metrics-reader" .file) }}
+{{- $text = $text | replace "cloud-data-discoverer" (include $name $context) }}
+{{- $text = $text | replace "d8-cloud-provider-discovery-data" (include "discoverer.dataSecret" $context) }}
+{{- include "library.permissions" (dict "context" $context "text" $text) }}
 {{- end -}}
 

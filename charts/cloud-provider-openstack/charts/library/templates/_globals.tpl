@@ -1,13 +1,17 @@
 {{/*
 Values of an umbrella chart under `global` are laid over the values of a chart: included at
 the head of each template that reads values. A value that the chart sets wins, except for
-labels of nodeSelector, which are merged, and switches, which are on if either is on.
-With deckhouse.enabled, Secrets without a name are those of Deckhouse.
+labels of nodeSelector, which are merged, and switches, which are on if either is on;
+deckhouse.names is off if either is off. With deckhouse.enabled, Secrets without a name are those
+of Deckhouse.
 */}}
 {{- define "library.globals" -}}
 {{- $global := .Values.global | default dict }}
 {{- if dig "deckhouse" "enabled" false $global }}
 {{- $_ := set .Values.deckhouse "enabled" true }}
+{{- end }}
+{{- if not (dig "deckhouse" "names" true $global) }}
+{{- $_ := set .Values.deckhouse "names" false }}
 {{- end }}
 {{- if and $global.imageRegistry (not .Values.image) }}
 {{- $_ := set .Values "image" (printf "%s/%s:%s" $global.imageRegistry .Chart.Name .Chart.AppVersion) }}

@@ -28,7 +28,7 @@ spec:
         - regex: endpoint|pod|container
           action: labeldrop
         - targetLabel: job
-          replacement: {{ include "library.name" . }}
+          replacement: {{ include "library.job" . }}
         - sourceLabels: [__meta_kubernetes_pod_node_name]
           targetLabel: node
         - targetLabel: tier
@@ -59,6 +59,34 @@ spec:
 {{- end }}
 {{- end -}}
 
+{{/* The permission to read /metrics of a program with its own HTTPS, for Prometheus. */}}
+{{- define "library.metricsPermission" -}}
+{{- $name := include "library.clusterName" (dict "context" . "name" (printf "%s:metrics" (include "library.program" .))) -}}
+# The permission to read /metrics, for Prometheus.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "library.labels" . | nindent 4 }}
+rules:
+  - nonResourceURLs: [/metrics]
+    verbs: [get]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "library.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ $name }}
+subjects:
+  {{- include "library.metricsReaders" . | nindent 2 }}
+{{- end -}}
+
 {{/*
 The annotation mooring.io/rule-labels is "podMonitor" where the rules have the labels of
 the PodMonitor outside of Deckhouse.
@@ -86,7 +114,7 @@ cloud than OpenStack, its names, and only series of its own job.
 */}}
 {{- define "library.alerts" -}}
 {{- $text := .Files.Get "files/alerts.yaml" | trim }}
-{{- $name := include "library.name" . }}
+{{- $name := include "library.job" . }}
 {{- if ne $name .Chart.Name }}
 {{- $text = regexReplaceAll `\b((?:cloud|mooring)(?:_[a-z]+)+)\)` $text (printf `${1}{job="%s"})` $name) }}
 {{- $text = replace "cloud-provider-openstack" (include "library.module" .) $text }}
@@ -105,7 +133,7 @@ cloud than OpenStack, its names, and only series of its own job.
 {{/* With another cloud than OpenStack, its job, and the metrics that all clouds have. */}}
 {{- define "library.dashboardText" -}}
 {{- $text := .Files.Get "files/dashboard.json" }}
-{{- $name := include "library.name" . }}
+{{- $name := include "library.job" . }}
 {{- if ne $name .Chart.Name }}
 {{- $text = $text | replace .Chart.Name $name }}
 {{- $text = regexReplaceAll `openstack_api_request_errors_total\{(.*?)\}` $text `mooring_cloud_requests_total{${1}, outcome!=\"ok\"}` }}
@@ -126,6 +154,6 @@ metadata:
     {{- include "library.labels" . | nindent 4 }}
     grafana_dashboard: "1"
 data:
-  {{ include "library.name" . }}.json: |
+  {{ include "library.job" . }}.json: |
     {{- include "library.dashboardText" . | nindent 4 }}
 {{- end -}}
