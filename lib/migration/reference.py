@@ -4,7 +4,7 @@ import dataclasses
 import enum
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -16,17 +16,6 @@ DRIVER = "cinder.csi.openstack.org"
 _CSI_DRIVERS = resources.Resource(
     "storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False
 )
-_OWN = frozenset(
-    (
-        "capdvp",
-        "cloud-data-discoverer",
-        "csi-controller",
-        "csi-node",
-        "dvp-ccm",
-        "openstack-ccm",
-    )
-)
-"""Components of this project: their charts have Deckhouse's names on request."""
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _VARIABLE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
@@ -56,15 +45,23 @@ class Family:
 
     module: label of Deckhouse's objects. driver: name of the CSIDriver. apps: roles by
     the label `app`. has_programs: its programs are also recognized without Deckhouse.
+    components: of this project, which may have Deckhouse's names.
     """
 
     module: str
     driver: str
     apps: Mapping[str, ReplacedBy]
     has_programs: bool
+    components: Collection[str]
 
 
-OPENSTACK = Family("cloud-provider-openstack", DRIVER, APPS, has_programs=True)
+OPENSTACK = Family(
+    "cloud-provider-openstack",
+    DRIVER,
+    APPS,
+    has_programs=True,
+    components=frozenset(role.value for role in ReplacedBy),
+)
 
 
 class _KeyRef(msgspec.Struct, frozen=True):
@@ -254,7 +251,7 @@ def _driver(api: client.Api, timeout_s: float, name: str) -> DriverSpec | None:
 def _program(kind: str, workload: _Workload, family: Family) -> ReferenceProgram | None:
     pod = workload.spec.template.spec
     labels = workload.metadata.labels
-    if labels.get(components.LABEL) in _OWN:
+    if labels.get(components.LABEL) in family.components:
         return None
     is_deckhouse = labels.get("module") == family.module
     chosen = _role(labels if is_deckhouse else {}, pod, family)

@@ -12,12 +12,6 @@ from lib.migration.changeover import ChangedItem, Changeover
 from lib.migration.reference import Observed, ReferenceProgram, ReplacedBy
 
 CHART = "cloud-provider-dvp"
-REFERENCE = reference.Family(
-    CHART,
-    "csi.dvp.deckhouse.io",
-    {**reference.APPS, "capdvp-controller-manager": ReplacedBy.MACHINES},
-    has_programs=False,
-)
 COMPONENTS: Mapping[ReplacedBy, str] = {
     ReplacedBy.MANAGER: "dvp-ccm",
     ReplacedBy.MACHINES: "capdvp",
@@ -25,6 +19,13 @@ COMPONENTS: Mapping[ReplacedBy, str] = {
     ReplacedBy.CSI_NODE: "csi-node",
     ReplacedBy.DISCOVERER: "cloud-data-discoverer",
 }
+REFERENCE = reference.Family(
+    CHART,
+    "csi.dvp.deckhouse.io",
+    {**reference.APPS, "capdvp-controller-manager": ReplacedBy.MACHINES},
+    has_programs=False,
+    components=frozenset(COMPONENTS.values()),
+)
 _WORKLOADS: Mapping[ReplacedBy, str] = {
     role: name if role in (ReplacedBy.MANAGER, ReplacedBy.MACHINES) else f"{name}-dvp"
     for role, name in COMPONENTS.items()
