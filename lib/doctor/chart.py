@@ -50,7 +50,7 @@ class NamingKind:
 class UmbrellaChart:
     """What is expected of a release of an umbrella chart.
 
-    components: those with credentials, by the value of the label `app`. keys: usual
+    components: those with credentials, by the value of their label. keys: usual
     keys of the configuration in a Secret. variables: that repeat a key of the Secret,
     by key. other_form: variable with credentials, which excludes a file of them.
     definitions: kinds of its CRDs that no other check has. open: opens the cloud with

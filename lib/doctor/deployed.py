@@ -222,7 +222,7 @@ def every(
 ) -> tuple[Deployed, ...]:
     """Return the Deployments of components: one call.
 
-    names: component by the value of the label `app`.
+    names: component by the value of the label.
 
     Raises:
         KubeError: the Deployments cannot be listed.
@@ -232,12 +232,12 @@ def every(
         resources.DEPLOYMENTS,
         _Deployment,
         timeout_s=timeout_s,
-        selectors={"labelSelector": "app"},
+        selectors={"labelSelector": components.LABEL},
     )
     return tuple(
         Deployed(names[app], item.metadata.key, _attempted(item))
         for item in listed.items
-        if (app := item.metadata.labels.get("app", "")) in names
+        if (app := item.metadata.labels.get(components.LABEL, "")) in names
     )
 
 

@@ -20,7 +20,7 @@ COMPONENTS = (
     "csi-node-dvp",
     "cloud-data-discoverer-dvp",
 )
-"""Values of the label `app` of the programs of this project that run in a cluster."""
+"""Values of the label `app.kubernetes.io/name` of the programs of this project that run in a cluster."""
 
 
 def name() -> str:

@@ -19,17 +19,17 @@ COMPONENTS: Mapping[ReplacedBy, str] = {
     ReplacedBy.CSI_NODE: "csi-node",
     ReplacedBy.DISCOVERER: "cloud-data-discoverer",
 }
+_WORKLOADS: Mapping[ReplacedBy, str] = {
+    role: name if role in (ReplacedBy.MANAGER, ReplacedBy.MACHINES) else f"{name}-dvp"
+    for role, name in COMPONENTS.items()
+}
 REFERENCE = reference.Family(
     CHART,
     "csi.dvp.deckhouse.io",
     {**reference.APPS, "capdvp-controller-manager": ReplacedBy.MACHINES},
     has_programs=False,
-    components=frozenset(COMPONENTS.values()),
+    components=frozenset(_WORKLOADS.values()),
 )
-_WORKLOADS: Mapping[ReplacedBy, str] = {
-    role: name if role in (ReplacedBy.MANAGER, ReplacedBy.MACHINES) else f"{name}-dvp"
-    for role, name in COMPONENTS.items()
-}
 _KUBECONFIG = "DVP_KUBERNETES_CONFIG_BASE64"
 _KEY = "kubernetesConfigBase64"
 _SECRETS = {ReplacedBy.MACHINES: "dvp-credentials-capdvp"}

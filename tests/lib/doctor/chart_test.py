@@ -123,7 +123,7 @@ class Scene:
         about = {
             "name": "manager",
             "namespace": "system",
-            "labels": {"app": "manager"},
+            "labels": {"app.kubernetes.io/name": "manager"},
         }
         return {"metadata": about, "spec": {"template": {"spec": pod}}}
 

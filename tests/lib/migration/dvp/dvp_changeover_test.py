@@ -196,6 +196,6 @@ def test_another_module_is_not_that_of_dvp(module: str) -> None:
 def test_this_chart_with_the_names_of_deckhouse_is_not_the_reference() -> None:
     api = fake_api.FakeApi(lambda: NOW)
     own = workload("csi-controller", "dvp-credentials", "kubernetesConfigBase64")
-    own["metadata"]["labels"]["app.kubernetes.io/name"] = "csi-controller"
+    own["metadata"]["labels"]["app.kubernetes.io/name"] = "csi-controller-dvp"
     api.put(resources.DEPLOYMENTS, own)
     assert reference.read(api, 1, dvp_changeover.REFERENCE).programs == ()

@@ -81,8 +81,8 @@ d8:MODULE:NAME with Deckhouse's names.
 
 {{- define "library.labels" -}}
 app: {{ include "library.name" . }}
-{{- /* The component: mooring finds it by this label, whatever the cloud and the names. */}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+{{- /* The component: mooring finds it by this label, whatever the names are. */}}
+app.kubernetes.io/name: {{ include "library.job" . }}
 {{- with index .Chart.Annotations "mooring.io/part-of" }}
 app.kubernetes.io/part-of: {{ . }}
 {{- end }}
