@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Collection
 
 from lib.capi.provider_parts import watched
-from lib.ccm import read_only
 from lib.cloud.machines import Machines
+from lib.daemon import read_only
 from lib.kube import client, errors
 from lib.machines import decide, model, observe, preview
 from lib.machines.kinds import Kinds

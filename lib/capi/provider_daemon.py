@@ -15,14 +15,14 @@ import prometheus_client
 from lib.capi import controllers
 from lib.capi.options import ProviderOptions
 from lib.capi.provider_parts import ProviderKinds, ProviderParts, WatchedKinds
-from lib.ccm import metrics as ccm_metrics
-from lib.ccm import read_only
 from lib.cloud.machines import ReadBootstrap
 from lib.daemon import (
     access,
     common_flags,
     counting,
     daemon,
+    metrics,
+    read_only,
     reopening,
     server_certificate,
     starting,
@@ -105,7 +105,7 @@ class ProviderDaemon:
         self._registry = registry
         self._daemon = daemon.Daemon(registry, stop, GRACE)
         self._leading = threading.Event()
-        self._leader: ccm_metrics.LeaderMetrics | None = None
+        self._leader: metrics.LeaderMetrics | None = None
         self._log = logs.get(__name__)
 
     def run(
@@ -186,7 +186,7 @@ class ProviderDaemon:
                 writing,
                 component=program.name,
                 host=platform.node(),
-                emitted=ccm_metrics.EventMetrics(self._registry).emitted,
+                emitted=metrics.EventMetrics(self._registry).emitted,
             ),
             registry=self._registry,
             metrics=reconcile_metrics.ReconcileMetrics(self._registry),
@@ -204,7 +204,7 @@ class ProviderDaemon:
         if self._options.lease is None:
             return None
         namespace, name = self._options.lease
-        self._leader = ccm_metrics.LeaderMetrics(name, self._registry)
+        self._leader = metrics.LeaderMetrics(name, self._registry)
         lease = election.Election(
             api,
             namespace=namespace,

@@ -18,7 +18,6 @@ from lib.ccm import (
     node_controllers,
     options,
     parts,
-    read_only,
     route_controllers,
     service_controllers,
 )
@@ -27,10 +26,12 @@ from lib.daemon import (
     common_flags,
     counting,
     daemon,
+    read_only,
     reopening,
     server_certificate,
     starting,
 )
+from lib.daemon import metrics as daemon_metrics
 from lib.kube import client, election, events, guarded, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import model
@@ -111,7 +112,9 @@ class Manager:
         self._options = manager_options
         self._registry = registry
         self._daemon = daemon.Daemon(registry, stop, GRACE)
-        self._leader = metrics.LeaderMetrics(manager_options.lease_name, registry)
+        self._leader = daemon_metrics.LeaderMetrics(
+            manager_options.lease_name, registry
+        )
         self._running = metrics.ControllerMetrics(registry)
         self._leading = threading.Event()
         self._log = logs.get(__name__)
@@ -154,7 +157,7 @@ class Manager:
         """Return what all controllers share; their recorders go into `recorders`."""
         permit = self._permit(lease)
         writing = guarded.Guarded(api, permit)
-        emitted = metrics.EventMetrics(self._registry).emitted
+        emitted = daemon_metrics.EventMetrics(self._registry).emitted
         host = platform.node()
 
         def recorder(component: str) -> events.Recorder:

@@ -1,4 +1,4 @@
-"""Metrics of a cloud controller manager: Nodes, Services, Events and its Lease."""
+"""Metrics of a cloud controller manager: its controllers, Nodes and Services."""
 
 import collections
 import datetime
@@ -15,22 +15,6 @@ from lib.daemon import counting
 _NEW_NODE_BUCKETS_S = (1, 4, 16, 64, 256, 1024)
 _RECONCILE_BUCKETS_S = (0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 _HOST_BUCKETS_S = tuple(2**power for power in range(15))
-
-
-class EventMetrics:
-    """Counts Events by type and reason."""
-
-    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
-        self._total = prometheus_client.Counter(
-            "mooring_events_recorded",
-            "Events recorded by type and reason, including repetitions.",
-            ("type", "reason"),
-            registry=registry,
-        )
-
-    def emitted(self, type: str, reason: str) -> None:
-        """Count one Event; type and reason are members of closed sets."""
-        self._total.labels(type, reason).inc()
 
 
 class InstanceMetrics:
@@ -261,41 +245,6 @@ class RouteMetrics:
     ) -> None:
         """Set the function that counts each problem when the metrics are read."""
         _watch(self._problems, problems, reasons)
-
-
-class LeaderMetrics:
-    """Shows whether this process holds the Lease, and counts slow renewals.
-
-    Source: client-go leader_election_master_status{name} and
-    leader_election_slowpath_total{name}.
-    """
-
-    def __init__(
-        self, name: str, registry: prometheus_client.CollectorRegistry
-    ) -> None:
-        """name: of the Lease."""
-        gauge = prometheus_client.Gauge(
-            "leader_election_master_status",
-            "1 while this process holds the Lease.",
-            ("name",),
-            registry=registry,
-        )
-        counter = prometheus_client.Counter(
-            "leader_election_slowpath",
-            "Renewals of the Lease that had to read it first.",
-            ("name",),
-            registry=registry,
-        )
-        self._status = gauge.labels(name)
-        self._slow_paths = counter.labels(name)
-
-    def leading(self) -> None:
-        """Record that this process holds the Lease."""
-        self._status.set(1)
-
-    def slow_path(self) -> None:
-        """Count a renewal that was not the usual single write."""
-        self._slow_paths.inc()
 
 
 class ControllerMetrics:

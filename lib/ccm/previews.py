@@ -12,8 +12,9 @@ from lib.balancers import observe as balancers_observe
 from lib.balancers import preview as balancers_preview
 from lib.balancers import receivers, serving_nodes
 from lib.balancers.model import Topic
-from lib.ccm import cluster_id, read_only
+from lib.ccm import cluster_id
 from lib.cloud import explained, load_balancers, protocol
+from lib.daemon import read_only
 from lib.kube import client, errors, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import flow, model, observe, preview

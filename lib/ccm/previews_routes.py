@@ -7,8 +7,9 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
-from lib.ccm import cluster_id, read_only
+from lib.ccm import cluster_id
 from lib.cloud import routes as tables
+from lib.daemon import read_only
 from lib.kube import client, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.process.clock import utc_now

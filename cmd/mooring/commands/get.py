@@ -31,7 +31,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _api(kubeconfig: str, context: str) -> "client.Api":
-    from lib.ccm import read_only
+    from lib.daemon import read_only
     from lib.kube import client
 
     reach.quiet(verbose=False)

@@ -204,7 +204,7 @@ def _machine_kind(target: reach.Target) -> "model.MachineKind | None":
 
 def _api(target: reach.Target, *, is_gone: bool) -> "client.Api":
     """Open the API server; only reads are let through."""
-    from lib.ccm import read_only
+    from lib.daemon import read_only
     from lib.kube import errors
 
     try:

@@ -12,6 +12,7 @@ import yaml
 
 from lib.ccm import flag_table, metrics, options
 from lib.daemon import common_flags, counting
+from lib.daemon import metrics as daemon_metrics
 from lib.lab.charts import charts
 from lib.lab.daemons import ccm
 from lib.process import flags
@@ -241,7 +242,7 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
     calls.circuit("compute", is_open=False)
     metrics.InstanceMetrics(registry)
     metrics.DeletionMetrics(registry)
-    metrics.LeaderMetrics("lease", registry)
+    daemon_metrics.LeaderMetrics("lease", registry)
     metrics.BalancerMetrics(registry, cloud_conf.REFERENCE)
     metrics.RouteMetrics(registry)
     own_metrics = {

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.ccm import parts, read_only
+from lib.ccm import parts
+from lib.daemon import read_only
 from lib.kube import client, events, guarded, resources, store
 from lib.kube.nodes import Node
 from lib.process import probes

@@ -11,6 +11,7 @@ from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack import reference_metrics
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.daemon import counting
+from lib.daemon import metrics as daemon_metrics
 from lib.kube import events
 from lib.kube.fake import api
 from lib.process import metrics as process_metrics
@@ -97,7 +98,7 @@ def test_every_metric_of_the_reference_is_there_or_has_a_reason() -> None:
     calls.observe("list servers", "Unavailable", 0.1)
     counting.KubeMetrics(registry).observe("GET", "nodes", 200, 0.1)
     metrics.NodeMetrics(registry).initialised(NOON, NOON)
-    metrics.LeaderMetrics("lease", registry).slow_path()
+    daemon_metrics.LeaderMetrics("lease", registry).slow_path()
     metrics.ControllerMetrics(registry).started("cloud-node")
     metrics.BalancerMetrics(registry, OPENSTACK).ended(Operation.UPDATE, 1.0, True)
     health.observe("healthz", "ping", True)
@@ -174,7 +175,7 @@ def test_calls_are_named_as_the_reference_names_them(
 def test_events_are_counted_by_type_and_reason() -> None:
     """Those, too, that the API server never sees."""
     registry = prometheus_client.CollectorRegistry()
-    emitted = metrics.EventMetrics(registry).emitted
+    emitted = daemon_metrics.EventMetrics(registry).emitted
     recorder = events.Recorder(api.FakeApi(), component="c", host="", emitted=emitted)
     about = events.ObjectRef("Node", "n1", "", "n1", "v1")
     for _ in range(2):

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 import structlog
 
-from lib.ccm import node_controllers, options, parts, read_only
+from lib.ccm import node_controllers, options, parts
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.daemon import read_only
 from lib.kube import errors, resources
 from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
