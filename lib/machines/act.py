@@ -7,7 +7,7 @@ import msgspec
 
 from lib.cloud import errors
 from lib.cloud.machines import Results, Target
-from lib.cloud.steps import NoticeType, ProblemReason, StepResult
+from lib.cloud.steps import CommonReason, NoticeType, ProblemReason, StepResult
 from lib.kube import client, events
 from lib.machines import model, writer
 from lib.machines.kinds import Kinds, MachineObject, merged, nested
@@ -165,10 +165,9 @@ class MachineActor:
 
     def _refused(self, snapshot: Snapshot, error: errors.CloudError) -> None:
         """Report why a write failed: once, if it will fail the same."""
-        known = self._dependencies.reasons()
-        own = next((reason for reason in known if reason == error.reason), None)
-        self._memory.classify(snapshot.uid, own)
-        summary = self._dependencies.engine.refusal(snapshot.uid, error)
+        known = (own for own in self._dependencies.reasons() if own == error.reason)
+        reason = next(known, CommonReason.REFUSED)
+        summary = self._dependencies.engine.refusal(snapshot.uid, error, reason)
         if summary:
             event = model.RecordEvent(True, error.reason, summary)
             self._record(snapshot.machine, event)

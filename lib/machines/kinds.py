@@ -74,8 +74,8 @@ class OwnedMeta(objects.ObjectMeta, frozen=True, rename="camel"):
         return None
 
 
-class MachineObject(msgspec.Struct, frozen=True):
-    """The provider's machine; its spec is opaque to the flow but for a few fields."""
+class ProviderObject(msgspec.Struct, frozen=True):
+    """An object of the provider; its spec is opaque to the flows."""
 
     metadata: OwnedMeta
     spec: Mapping[str, object] = msgspec.field(default_factory=dict)
@@ -90,6 +90,10 @@ class MachineObject(msgspec.Struct, frozen=True):
     def is_deleted(self) -> bool:
         """True once its deletion was requested."""
         return self.metadata.deletion_timestamp is not None
+
+
+class MachineObject(ProviderObject, frozen=True):
+    """The provider's machine."""
 
     @property
     def provider_id(self) -> str:

@@ -2,10 +2,10 @@
 
 import dataclasses
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from lib.cloud import machines
-from lib.cloud.steps import Problem, ProblemReason
+from lib.cloud.steps import Problem
 from lib.kube.store import Store
 from lib.machines.bootstrap import BootstrapSecret
 from lib.machines.kinds import MachineObject, OwnerCluster, OwnerMachine
@@ -50,29 +50,7 @@ class Assessment:
 IGNORED = Assessment(MachineStage.IGNORED)
 
 
-class MachineMemory(memory.Memory[machines.Target, machines.Results]):
-    """Memory of the flow: it keeps a rejected write by the provider's own reason."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        """clock: monotonic seconds."""
-        super().__init__(clock)
-        self._reasons: dict[str, ProblemReason] = {}
-
-    def classify(self, uid: str, reason: ProblemReason | None) -> None:
-        """Note the reason of a rejection, before `refuse`; None: the usual one."""
-        self._reasons.pop(uid, None)
-        if reason is not None:
-            self._reasons[uid] = reason
-
-    def refuse(self, uid: str, problem: Problem) -> bool:
-        """See the base class; the reason is that of `classify`."""
-        reason = self._reasons.get(uid, problem.reason)
-        return super().refuse(uid, dataclasses.replace(problem, reason=reason))
-
-    def forget(self, uid: str) -> None:
-        """See the base class."""
-        super().forget(uid)
-        self.classify(uid, None)
+MachineMemory = memory.Memory[machines.Target, machines.Results]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

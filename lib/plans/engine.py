@@ -20,6 +20,7 @@ from lib.cloud.steps import (
     Gate,
     GateState,
     Problem,
+    ProblemReason,
     Step,
     StepResult,
 )
@@ -266,17 +267,23 @@ class Engine(Generic[Target, Written]):
             text = "what may have been made before is waited for"
             raise failure.Postponed(text, min(early_s, UNKNOWN_POLL_S))
 
-    def refusal(self, uid: str, error: errors.CloudError) -> str:
+    def refusal(
+        self,
+        uid: str,
+        error: errors.CloudError,
+        reason: ProblemReason = CommonReason.REFUSED,
+    ) -> str:
         """Return what to report of a failed write; empty: nothing, or not again.
 
-        An error that lasts is reported once, one of a busy object after LONG_S.
+        An error that lasts is reported once, one of a busy object after LONG_S. reason:
+        by which the write is kept as rejected.
         """
         summary, lasts = error.summary, isinstance(error, LASTING)
         if isinstance(error, errors.Busy):
             if self._memory.busy_s(uid) < LONG_S:
                 return ""
             summary, lasts = f"{summary}, for minutes", True
-        problem = Problem(CommonReason.REFUSED, summary)
+        problem = Problem(reason, summary)
         return summary if not lasts or self._memory.refuse(uid, problem) else ""
 
     def go_on(

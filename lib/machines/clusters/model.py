@@ -4,8 +4,6 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
-import msgspec
-
 from lib.cloud import machines, steps
 from lib.cloud.model import Unknown
 from lib.kube.resources import Resource
@@ -14,10 +12,10 @@ from lib.machines.kinds import (
     NO_ENDPOINT,
     ControlPlaneEndpoint,
     MachineObject,
-    OwnedMeta,
     OwnerCluster,
     OwnerReference,
     Path,
+    ProviderObject,
     at,
 )
 from lib.plans import model as plans
@@ -70,22 +68,8 @@ class ClusterKinds:
     mirrors: tuple[Path, ...] = (("ready",),)
 
 
-class ClusterObject(msgspec.Struct, frozen=True):
+class ClusterObject(ProviderObject, frozen=True):
     """The provider's infrastructure cluster."""
-
-    metadata: OwnedMeta
-    spec: Mapping[str, object] = msgspec.field(default_factory=dict)
-    status: Mapping[str, object] = msgspec.field(default_factory=dict)
-
-    @property
-    def key(self) -> str:
-        """namespace/name."""
-        return self.metadata.key
-
-    @property
-    def is_deleted(self) -> bool:
-        """True once its deletion was requested."""
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def has_endpoint(self) -> bool:

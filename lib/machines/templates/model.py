@@ -4,11 +4,9 @@ import dataclasses
 import enum
 from collections.abc import Callable, Mapping
 
-import msgspec
-
 from lib.kube.resources import Resource
 from lib.kube.store import Store
-from lib.machines.kinds import OwnedMeta, OwnerCluster, OwnerReference, at
+from lib.machines.kinds import OwnerCluster, OwnerReference, ProviderObject, at
 
 
 class Topic(enum.StrEnum):
@@ -54,17 +52,8 @@ class TemplateKinds:
     shape: Callable[[Mapping[str, object]], NodeShape | None]
 
 
-class TemplateObject(msgspec.Struct, frozen=True):
-    """The provider's machine template; its spec is opaque to the flow."""
-
-    metadata: OwnedMeta
-    spec: Mapping[str, object] = msgspec.field(default_factory=dict)
-    status: Mapping[str, object] = msgspec.field(default_factory=dict)
-
-    @property
-    def key(self) -> str:
-        """namespace/name."""
-        return self.metadata.key
+class TemplateObject(ProviderObject, frozen=True):
+    """The provider's machine template."""
 
     @property
     def machine_spec(self) -> Mapping[str, object]:
