@@ -11,8 +11,6 @@ import json
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
-import yaml
-
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
@@ -20,7 +18,7 @@ from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.capi import core, core_program
 from lib.lab.daemons import ccm
-from lib.lab.dvp import parent
+from lib.lab.dvp import capdvp_objects, parent
 from lib.lab.dvp import workload_objects as workload
 from lib.lab.grounds.machine_grounds import LabMachine
 from lib.lab.kube import cluster, control_plane, kube_objects
@@ -39,23 +37,6 @@ TEMPLATES = {"small": "256Mi", "large": "512Mi"}
 """Memory of the VMs, by machine template; the first is used first."""
 _CLONED = "cluster.x-k8s.io/cloned-from-name"
 _TOKEN = "abcdef.0123456789abcdef"  # noqa: S105 - no machine boots in a lab
-_KINDS = {
-    kind.kind: kind
-    for kind in (
-        resources.DEFINITIONS,
-        resources.NAMESPACES,
-        resources.SERVICE_ACCOUNTS,
-        resources.CLUSTER_ROLES,
-        resources.CLUSTER_ROLE_BINDINGS,
-        resources.ROLES,
-        resources.ROLE_BINDINGS,
-    )
-}
-
-
-def _chart() -> pathlib.Path:
-    # Four folders up from this file in a checkout, a sandbox and an unpacked PEX alike.
-    return pathlib.Path(__file__).parents[3] / "charts" / NAME
 
 
 class CapdvpMachines:
@@ -87,7 +68,7 @@ class CapdvpMachines:
         with shown.step(f"Start {NAME}") as step:
             api = cluster.connect(control_plane.admin_kubeconfig(where))
             step.note("definitions and permissions")
-            _install(api)
+            capdvp_objects.install(api, (workload.CONTROL_PLANES,))
             ccm.replace_outdated(where, NAME, pex)
             words = [*pexes.command(pex), *self._arguments(where, api)]
             env = {**pexes.environment(where), **self._environment}
@@ -142,18 +123,6 @@ def _is_ready(where: places.Places) -> bool:
 
 
 # ---------------------------------------------------------------- objects
-
-
-def _install(api: client.Api) -> None:
-    """Install what the chart has besides its Deployment, and wait for the kinds."""
-    space = {"metadata": {"name": workload.NAMESPACE}}
-    documents: list[Mapping[str, object]] = [
-        *(yaml.safe_load(p.read_text()) for p in sorted(_chart().glob("crds/*.yaml"))),
-        *yaml.safe_load_all((_chart() / "files/rbac.yaml").read_text()),
-        workload.open_definition(workload.CONTROL_PLANES),
-        {"apiVersion": "v1", "kind": "Namespace", **space},
-    ]
-    cluster.create_documents(api, documents, _KINDS)
 
 
 def _create(where: places.Places, api: client.Api) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 import psutil
 import yaml
 
-from lib.kube import client, resources
-from lib.kube.resources import Resource
+from lib.cloud.dvp import needs
+from lib.kube import client
 from lib.lab import places
 from lib.lab.artifacts import pexes
-from lib.lab.dvp import kinds
+from lib.lab.dvp import capdvp_objects
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import ports, processes
@@ -32,32 +32,21 @@ Right = tuple[str, str, str]
 Rule = tuple[str, tuple[str, ...], tuple[str, ...]]
 """API group, resources, verbs."""
 
-_LISTED = ("list", "watch")
-_OWNED = ("get", *_LISTED, "create", "patch", "delete")
-PARENT_RULES: Sequence[Rule] = (
-    (kinds.GROUP, ("virtualmachines", "virtualdisks"), _OWNED),
-    ("", ("secrets",), _OWNED),
-    (kinds.GROUP, ("virtualmachineblockdeviceattachments",), (*_LISTED, "delete")),
-    (kinds.GROUP, ("virtualimages", "virtualdisksnapshots"), _LISTED),
-)
+
+def _needs(*, is_namespaced: bool) -> Sequence[Rule]:
+    return tuple(
+        (need.resource.group, (need.resource.plural,), need.verbs)
+        for need in needs.COMPONENTS[NAME]
+        if need.resource.namespaced is is_namespaced
+    )
+
+
+PARENT_RULES = _needs(is_namespaced=True)
 """Rights in the project of the parent."""
-PARENT_CLUSTER_RULES: Sequence[Rule] = (
-    (kinds.GROUP, ("virtualmachineclasses", "clustervirtualimages"), _LISTED),
-    ("storage.k8s.io", ("storageclasses",), _LISTED),
-)
+PARENT_CLUSTER_RULES = _needs(is_namespaced=False)
 """Rights on resources of the parent itself."""
 
 _RBAC = "rbac.authorization.k8s.io"
-_KINDS: dict[str, Resource] = {
-    kind.kind: kind
-    for kind in (
-        resources.SERVICE_ACCOUNTS,
-        resources.CLUSTER_ROLES,
-        resources.CLUSTER_ROLE_BINDINGS,
-        resources.ROLES,
-        resources.ROLE_BINDINGS,
-    )
-}
 
 
 def rights(rules: Iterable[Rule]) -> set[Right]:
@@ -94,7 +83,9 @@ def parent_kubeconfig(
     It has the documented rights and no others. target: file of its kubeconfig.
     """
     account = (project.namespace, NAME)
-    cluster.create_documents(parent.api, _parent_user(project.namespace), _KINDS)
+    cluster.create_documents(
+        parent.api, _parent_user(project.namespace), capdvp_objects.KINDS
+    )
     admin = control_plane.admin_kubeconfig(parent.where)
     cluster.service_account_kubeconfig(parent.api, admin, account, target)
     return account
@@ -125,9 +116,7 @@ def _parent_user(namespace: str) -> list[dict[str, object]]:
 
 
 def child_kubeconfig(where: places.Places, api: client.Api) -> pathlib.Path:
-    """Create the ServiceAccount of the chart; return the file of its kubeconfig."""
-    documents = yaml.safe_load_all(MANIFEST.read_text())
-    cluster.create_documents(api, documents, _KINDS)
+    """Return the file of a kubeconfig of the ServiceAccount of the chart."""
     target = where.state / f"{NAME}.kubeconfig"
     admin = control_plane.admin_kubeconfig(where)
     cluster.service_account_kubeconfig(api, admin, ACCOUNT, target)

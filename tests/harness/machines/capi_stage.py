@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.capi import core as core_manager
+from lib.lab.dvp import capdvp_objects
 from lib.lab.dvp.project import Project
 from lib.lab.dvp.virtual_servers import VirtualServers
 from lib.lab.kube import cluster, control_plane
@@ -21,7 +22,6 @@ from tests.harness.machines.fleet import Fleet
 from tests.harness.machines.vm_kubelets import VmKubelets
 
 SYNCED_S = 60
-CRDS = pathlib.Path("charts/capdvp/crds")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,8 +68,7 @@ def opened(
     """
     assert core_manager.serves(where)
     api = cluster.connect(control_plane.admin_kubeconfig(where))
-    definitions = [file.read_text() for file in sorted(CRDS.glob("*.yaml"))]
-    control_plane.apply_manifests(where, "---\n".join(definitions))
+    capdvp_objects.install(api)
     kubeconfig = capdvp_replicas.child_kubeconfig(where, api)
     of_parent = where.state / "capdvp-parent.kubeconfig"
     account = capdvp_replicas.parent_kubeconfig(parent, project, of_parent)

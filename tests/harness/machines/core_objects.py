@@ -7,14 +7,12 @@ infrastructure, and of Machines whose bootstrap data is ready.
 
 import concurrent.futures
 import json
-import pathlib
 from collections.abc import Sequence
-
-import yaml
 
 from lib.kube import client, resources
 from lib.lab import places
-from lib.lab.kube import cluster, kube_objects
+from lib.lab.dvp import capdvp_objects
+from lib.lab.kube import kube_objects
 from tests.harness.machines import cluster_objects
 from tests.harness.machines.cluster_objects import (
     CLUSTERS,
@@ -25,7 +23,6 @@ from tests.harness.machines.cluster_objects import (
     Json,
 )
 
-CRDS = pathlib.Path("charts/capdvp/crds")
 CLUSTER = "one"
 THREADS = 8
 
@@ -40,20 +37,7 @@ class CoreObjects:
 
     def install(self) -> None:
         """Install the definitions, and create the Cluster with its Secret."""
-        space = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": self.objects.namespace},
-        }
-        documents = [
-            space,
-            *map(cluster_objects.open_definition, (CLUSTERS, MACHINES)),
-            *(yaml.safe_load(file.read_text()) for file in sorted(CRDS.glob("*.yaml"))),
-        ]
-        by_kind = {
-            kind.kind: kind for kind in (resources.NAMESPACES, resources.DEFINITIONS)
-        }
-        cluster.create_documents(self._api, documents, by_kind)
+        capdvp_objects.install(self._api, (CLUSTERS, MACHINES))
         for kind in (CLUSTERS, MACHINES, DVP_CLUSTERS, DVP_MACHINES):
             cluster_objects.until_served(self.objects, kind)
         self._create_cluster()

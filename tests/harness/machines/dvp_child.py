@@ -7,18 +7,25 @@ no build of the core is required.
 import base64
 import http.client
 import json
-import pathlib
 from typing import Any
-
-import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
 from lib.lab import places
 from lib.lab.artifacts import pexes
+from lib.lab.dvp import capdvp_objects
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.project import Project
+from lib.lab.dvp.workload_objects import (
+    CLUSTERS,
+    DVP_CLUSTERS,
+    DVP_MACHINES,
+    DVP_TEMPLATES,
+    MACHINES,
+    NAME_LABEL,
+    NAMESPACE,
+)
 from lib.lab.kube import cluster, control_plane, kube_objects
 from lib.lab.run import ports, processes
 from tests.harness import waiting
@@ -29,27 +36,10 @@ NAME = "capdvp"
 ACCOUNT = ("kube-system", NAME)
 PORT = 60
 """Distance of the probes from the first port of the child."""
-SPACE = "machines"
-CORE, INFRASTRUCTURE = "cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io"
-CLUSTERS = Resource(CORE, "v1beta2", "clusters", "Cluster", True)
-MACHINES = Resource(CORE, "v1beta2", "machines", "Machine", True)
-DVP_CLUSTERS = Resource(
-    INFRASTRUCTURE, "v1alpha1", "deckhouseclusters", "DeckhouseCluster", True
-)
-DVP_MACHINES = Resource(
-    INFRASTRUCTURE, "v1alpha1", "deckhousemachines", "DeckhouseMachine", True
-)
-TEMPLATES = Resource(
-    INFRASTRUCTURE,
-    "v1alpha1",
-    "deckhousemachinetemplates",
-    "DeckhouseMachineTemplate",
-    True,
-)
+SPACE = NAMESPACE
+TEMPLATES = DVP_TEMPLATES
 SERVED = (CLUSTERS, MACHINES, DVP_CLUSTERS, DVP_MACHINES, TEMPLATES)
-CHART = pathlib.Path("charts/capdvp")
 SECRET = "join-token-that-no-one-may-see"
-LABEL = f"{CORE}/cluster-name"
 Json = dict[str, Any]
 SPEC: Json = {
     "vmClassName": projects.CLASS,
@@ -60,36 +50,6 @@ SPEC: Json = {
     "bootDiskImageRef": {"kind": "ClusterVirtualImage", "name": projects.IMAGE},
     "additionalDisks": [{"size": "1Gi", "storageClass": projects.STORAGE}],
 }
-
-
-def open_definition(kind: Resource) -> Json:
-    """Return a CRD that accepts any spec and status."""
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    properties = {"spec": anything, "status": anything}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{kind.plural}.{kind.group}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
-        },
-        "spec": {
-            "group": kind.group,
-            "scope": "Namespaced",
-            "names": {"kind": kind.kind, "plural": kind.plural},
-            "versions": [
-                {
-                    "name": kind.version,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {"type": "object", "properties": properties}
-                    },
-                }
-            ],
-        },
-    }
 
 
 class DvpChild:
@@ -104,26 +64,7 @@ class DvpChild:
 
     def install(self) -> None:
         """Install CRDs, and the ServiceAccount with the roles of the chart."""
-        definitions = [
-            *map(open_definition, (CLUSTERS, MACHINES)),
-            *(yaml.safe_load(p.read_text()) for p in sorted(CHART.glob("crds/*.yaml"))),
-        ]
-        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
-        rights = yaml.safe_load_all((CHART / "files/rbac.yaml").read_text())
-        by_name = {
-            kind.kind: kind
-            for kind in (
-                resources.DEFINITIONS,
-                resources.NAMESPACES,
-                resources.SERVICE_ACCOUNTS,
-                resources.CLUSTER_ROLES,
-                resources.CLUSTER_ROLE_BINDINGS,
-                resources.ROLES,
-                resources.ROLE_BINDINGS,
-            )
-        }
-        documents = (*definitions, space, *rights)
-        cluster.create_documents(self.api, documents, by_name)
+        capdvp_objects.install(self.api, (CLUSTERS, MACHINES))
         waiting.until("the kinds are served", lambda: all(map(self._serves, SERVED)))
         admin = control_plane.admin_kubeconfig(self.where)
         cluster.service_account_kubeconfig(self.api, admin, ACCOUNT, self.kubeconfig)
@@ -210,7 +151,7 @@ class DvpChild:
     def create_machine(self, name: str, **fields: object) -> None:
         """Create what the core creates for a machine. fields: of its spec."""
         data = {"value": base64.b64encode(f"#cloud-config {SECRET}".encode()).decode()}
-        labels = {"labels": {LABEL: "one"}}
+        labels = {"labels": {NAME_LABEL: "one"}}
         self.objects.make(resources.SECRETS, f"{name}-data", labels, data=data)
         spec = {
             "clusterName": "one",
@@ -239,4 +180,4 @@ def owned_by(owner: Json) -> Json:
         "uid": about["uid"],
         "controller": True,
     }
-    return {"labels": {LABEL: "one"}, "ownerReferences": [reference]}
+    return {"labels": {NAME_LABEL: "one"}, "ownerReferences": [reference]}

@@ -15,11 +15,13 @@ from tests.harness.dvp import dvp_parent, parent_fixtures
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit
 from tests.harness.machines.capdvp_replicas import child_rights
-from tests.harness.machines.dvp_child import (
-    ACCOUNT,
+from tests.harness.machines.cluster_objects import (
     DVP_CLUSTERS,
     DVP_MACHINES,
     INFRASTRUCTURE,
+)
+from tests.harness.machines.dvp_child import (
+    ACCOUNT,
     NAME,
     SECRET,
     TEMPLATES,
