@@ -62,8 +62,9 @@ class Store(Generic[T]):
     Reading is cheap and safe from any thread. decode_type: a msgspec Struct that holds
     what its users need, with a field `metadata`. page_size: objects per page of a
     list. clock: monotonic seconds. rng: numbers in [0, 1) for the jitter. failures: of
-    watches, shared by the stores that log together. synced: set once the first list is
-    in.
+    watches, shared by the stores that log together. on_recovery: called in the store's
+    own thread once it is up to date again after a failure. synced: set once the first
+    list is in.
     """
 
     def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
@@ -80,6 +81,7 @@ class Store(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
         failures: repeats.Repeats = _REPEATS,
+        on_recovery: Callable[[], None] | None = None,
     ) -> None:
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         self._api = api
@@ -94,6 +96,7 @@ class Store(Generic[T]):
         self._clock = clock
         self._rng = rng
         self._repeats = failures
+        self._on_recovery = on_recovery
         self._log = structlog.stdlib.get_logger().bind(resource=resource.plural)
         self._lock = threading.Lock()
         self._objects: dict[str, T] = {}
@@ -308,10 +311,16 @@ class Store(Generic[T]):
         )
         with opened as lines, watcher.during(lines):
             self._opened_at, self._is_refused = self._clock(), False
-            self._failure = None
+            self._recover()
             for line in lines:
                 self._take(line)
                 self._heard = True
+
+    def _recover(self) -> None:
+        """Note that the store is up to date, and report that if it was not."""
+        was_failing, self._failure = self._failure is not None, None
+        if was_failing and self._on_recovery is not None:
+            self._on_recovery()
 
     def _take(self, line: bytes) -> None:
         """Take in one line of a watch.

@@ -10,8 +10,8 @@ import contextlib
 import platform
 import threading
 import time
-import typing
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ from lib.cloud import errors
 from lib.cloud.dvp import config, ownership, refusals
 from lib.cloud.dvp.kinds import ParentKind, T
 from lib.cloud.support import calls, circuits
-from lib.kube import client, listing, transport
+from lib.kube import client, listing, objects, transport
 from lib.kube import errors as kube_errors
 from lib.kube import store as stores
 from lib.process import decoding
@@ -119,7 +119,8 @@ class Parent:
         self._clock = clock
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._stores: dict[str, tuple[object, float]] = {}
+        self._stores: dict[str, tuple[stores.Store[Any], float]] = {}
+        self._recoveries: list[Callable[[], None]] = []
         self._changed = threading.Condition()
 
     def location(self) -> str:
@@ -143,7 +144,7 @@ class Parent:
             known = self._stores.get(plural)
             if known is None:
                 known = self._stores[plural] = self._begin(kind), self._clock()
-        return typing.cast(stores.Store[T], known[0]), known[1]
+        return known
 
     def _begin(self, kind: ParentKind[T]) -> stores.Store[T]:
         label_selector = (
@@ -155,6 +156,7 @@ class Parent:
             kind.decode_type,
             namespace=self._namespace(kind),
             label_selector=label_selector,
+            on_recovery=self._recover,
         )
         begun.subscribe(self._note_change)
         name = f"parent {kind.resource.plural}"
@@ -232,6 +234,24 @@ class Parent:
     def on_change(self, kind: ParentKind[T], fn: stores.Subscriber[T]) -> None:
         """Have `fn(key, old, new)` called at each change; see `Store.subscribe`."""
         self.store(kind).subscribe(fn)
+
+    def on_recovery(self, fn: Callable[[], None]) -> None:
+        """Have `fn()` called once all stores are up to date again after a failure.
+
+        A key that waits for its backoff need not wait any longer then.
+        """
+        with self._lock:
+            self._recoveries.append(fn)
+
+    def _recover(self) -> None:
+        """Report that the parent answers; called in the thread of a store."""
+        self._circuits.close(_SERVICE)
+        with self._lock:
+            if any(kept.failure is not None for kept, _ in self._stores.values()):
+                return
+            recoveries = tuple(self._recoveries)
+        for fn in recoveries:
+            fn()
 
     def key(self, kind: ParentKind[T], name: str) -> str:
         """Return the key of an object in its store."""
@@ -364,6 +384,32 @@ class Parent:
                 timeout_s=timeout_s,
             )
         self.store(kind).note_write(self.key(kind, name), None)
+
+    def delete_labelled(
+        self,
+        kind: ParentKind[T],
+        labels: Mapping[str, str],
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """Delete all objects with these labels, by one request.
+
+        Raises:
+            ValueError: there is no label, so that all objects would be deleted.
+            CloudError: it was refused, or the outcome is unknown.
+        """
+        if not labels or not all(labels.values()):
+            raise ValueError(f"labels of what is to be deleted: {dict(labels)}")
+        selector = ",".join(f"{label}={value}" for label, value in labels.items())
+        with self._call(kind, "delete", ""):
+            body = self.api.request(
+                "DELETE",
+                kind.resource.path(self._namespace(kind)),
+                query={"labelSelector": selector},
+                timeout_s=timeout_s,
+            )
+            deleted = objects.decode_list(body, objects.Bare).items
+        for row in deleted:
+            self.store(kind).note_write(row.metadata.key, None)
 
     def _noted(self, kind: ParentKind[T], body: bytes) -> T:
         written = decoding.decode(body, kind.decode_type)

@@ -57,6 +57,10 @@ class Circuits:
             raise
         self._put(service, circuit.succeeded)
 
+    def close(self, service: str) -> None:
+        """Admit calls again: the service has answered in another way."""
+        self._put(service, circuit.succeeded)
+
     def _admit(self, service: str, operation: str) -> None:
         with self._lock:
             now, wait_s = circuit.admitted(self._circuits[service], self._clock())

@@ -125,6 +125,8 @@ class FakeApi(client.Api):
         """See `Api.request`."""
         target = resources.parse(path)
         verb = _VERBS.get(method) or ("get" if target.name else "list")
+        if verb == "delete" and not target.name:
+            verb = "deletecollection"
         call = calls.Call(
             verb,
             target.plural,
@@ -163,10 +165,13 @@ class FakeApi(client.Api):
         self, call: calls.Call, target: ResourcePath, request: "_Request"
     ) -> Json:
         kind = (target.group, target.plural)
-        if call.verb == "list":
-            return self._list(kind, target, request)
-        if call.verb == "create":
-            return self._create(kind, target, request)
+        of_kind = {
+            "create": self._create,
+            "deletecollection": self._delete_selected,
+            "list": self._list,
+        }
+        if call.verb in of_kind:
+            return of_kind[call.verb](kind, target, request)
         key = (target.namespace or "", target.name or "")
         dropped: Json = {}
         if call.verb == "patch" and request.content_type == client.APPLY_PATCH:
@@ -244,6 +249,18 @@ class FakeApi(client.Api):
                 raise objects.conflict(
                     kind, documents.text(old, "name"), request.operation
                 )
+
+    def _delete_selected(
+        self, kind: objects.Kind, target: ResourcePath, request: "_Request"
+    ) -> Json:
+        """Delete the selected objects; return them as they were before it."""
+        items = self._db.select(kind, target.namespace, request.query)
+        for old in items:
+            self._db.delete(kind, old)
+        return {
+            "metadata": {"resourceVersion": str(self._db.version)},
+            "items": list(items),
+        }
 
     def _list(
         self, kind: objects.Kind, target: ResourcePath, request: "_Request"

@@ -5,7 +5,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """One call. verb: get list create update patch delete watch, as RBAC says them.
+    """One call. verb: as RBAC says it.
 
     resource: the plural. timeout_s: what the caller allowed; no part of equality.
     """

@@ -638,6 +638,26 @@ def test_failures_are_waited_out_longer_and_longer(
     assert pauses[-1] == store.LONGEST_BACKOFF_S / 2
 
 
+def test_a_recovery_is_reported_once(
+    fake: api.FakeApi,
+    make: MakeStore,
+    running: "shared.Running",
+    eventually: "shared.Eventually",
+) -> None:
+    """After the first list nothing; after a failed watch once it is open again."""
+    opened: list[Nodes] = []
+    failures: list[errors.KubeError | None] = []
+    nodes, _ = make(fake, on_recovery=lambda: failures.append(opened[0].failure))
+    opened.append(nodes)
+    running(nodes.run)
+    eventually(lambda: nodes.synced.is_set() and len(fake.calls) == 2)
+    refusal = errors.Unavailable("connection refused", operation="GET /x")
+    fake.faults += [calls.Fault(refusal, "watch")] * 2
+    fake.break_watches()
+    eventually(lambda: bool(failures))
+    assert failures == [None]
+
+
 class Clock:
     """Monotonic seconds that a test moves."""
 

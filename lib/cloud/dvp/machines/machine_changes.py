@@ -1,7 +1,8 @@
 """Which machines are concerned by a change in the parent: hints for the flow.
 
 Rules: a VM that runs writes statistics, which are no report; only what a plan reads is
-compared. A class, image or storage class is reported to machines that need it.
+compared. A class, image or storage class is reported to machines that need it. Once
+the parent answers again after a failure, every machine is concerned.
 """
 
 import threading
@@ -83,6 +84,12 @@ class MachineChanges:
             self._parent.on_change(kinds.VIRTUAL_DISKS, self._disk_changed)
             self._parent.on_change(kinds.SECRETS, self._secret_changed)
             self._parent.on_change(kinds.DISK_ATTACHMENTS, self._attachment_changed)
+            self._parent.on_recovery(self._recovered)
+
+    def _recovered(self) -> None:
+        with self._lock:
+            uids = set[str]().union(*self._uids.values())
+        self._report(uids)
 
     def _vm_changed(
         self, key: str, old: VirtualMachine | None, new: VirtualMachine | None

@@ -6,6 +6,7 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.dvp import kinds, ownership, parent
+from lib.cloud.support import circuit
 from lib.kube import errors as kube_errors
 from lib.kube.fake import api, calls
 from tests.harness import waiting
@@ -108,6 +109,56 @@ def test_a_store_that_is_not_up_to_date_is_not_read(fake: api.FakeApi) -> None:
     waiting.until("the store", lambda: access.store(VMS).failure is None)
     assert list(access.items(VMS)) == ["project-a/a"]
     access.close()
+
+
+def test_a_recovery_is_reported_once_all_kinds_are_up_to_date(
+    fake: api.FakeApi, opened: parent.Parent
+) -> None:
+    """And the circuit is closed: a key that waits need not wait any longer."""
+    recovered = threading.Event()
+    reports: list[str | None] = []
+
+    def report() -> None:
+        failure = opened.store(VMS).failure or opened.store(SERVICES).failure
+        reports.append(failure.message if failure else None)
+        recovered.set()
+
+    opened.on_recovery(report)
+    opened.items(VMS)
+    opened.items(SERVICES)
+    refusal = kube_errors.Unavailable("connection refused", operation="GET /x")
+    fake.faults += [calls.Fault(refusal, verb) for verb in ["list", "watch"] * 4]
+    fake.faults += [calls.Fault(refusal, "create")] * circuit.FAILURES
+    for _ in range(circuit.FAILURES):
+        with pytest.raises(errors.Unavailable, match="connection refused"):
+            opened.create(SERVICES, {"metadata": {"name": "s", "namespace": "n"}})
+    with pytest.raises(errors.Unavailable, match="not called"):
+        opened.get(SERVICES, "s")
+    assert not recovered.is_set()
+    fake.break_watches()
+    assert recovered.wait(60)
+    waiting.until("the faults are used", lambda: not fake.faults)
+    waiting.until(
+        "both are up to date",
+        lambda: not (opened.store(VMS).failure or opened.store(SERVICES).failure),
+    )
+    assert set(reports) == {None}
+    assert opened.get(SERVICES, "s") is None
+
+
+def test_objects_are_deleted_by_labels_alone(
+    fake: api.FakeApi, opened: parent.Parent
+) -> None:
+    """Readers see it immediately; without a label nothing is deleted."""
+    for name in ("a", "b", "c"):
+        fake.put(VMS.resource, vm(name))
+    opened.items(VMS)
+    with pytest.raises(ValueError, match="labels of what is to be deleted"):
+        opened.delete_labelled(VMS, {ownership.HOSTNAME: ""})
+    labels = {ownership.CLUSTER: UUID, ownership.HOSTNAME: "b"}
+    opened.delete_labelled(VMS, labels)
+    assert opened.find(VMS, "b") is None
+    assert [opened.find(VMS, name) is None for name in "ac"] == [False, False]
 
 
 def of(status: int, message: str = "m", about: str = "") -> kube_errors.KubeError:

@@ -54,6 +54,14 @@ def test_while_the_probe_is_under_way_all_others_are_refused() -> None:
     ground.call()
 
 
+def test_a_service_that_answered_in_another_way_is_called_again() -> None:
+    ground = Ground()
+    ground.open()
+    ground.held.close("compute")
+    ground.call()
+    assert ground.shown[2:] == [("compute", True), ("compute", False)]
+
+
 def test_a_probe_that_ends_in_a_bug_is_a_failed_one() -> None:
     """Nothing that a call may raise leaves the circuit waiting for it for ever."""
     ground = Ground()
