@@ -14,6 +14,7 @@ from lib.kube.resources import Resource
 MANAGER = "dvp-ccm"
 _FOLLOW = ("list", "watch")
 _READ = ("get", "list", "watch")
+_DELETE_MANY = "deletecollection"
 _ALL = (*_READ, "create", "patch", "delete")
 
 
@@ -39,9 +40,11 @@ COMPONENTS: Mapping[str, tuple[Need, ...]] = {
     ),
     "capdvp": (
         Need(kinds.VIRTUAL_MACHINES.resource, _ALL),
-        Need(kinds.VIRTUAL_DISKS.resource, _ALL),
+        Need(kinds.VIRTUAL_DISKS.resource, (*_ALL, _DELETE_MANY)),
         Need(resources.SECRETS, _ALL),
-        Need(kinds.DISK_ATTACHMENTS.resource, ("list", "watch", "delete")),
+        Need(
+            kinds.DISK_ATTACHMENTS.resource, ("list", "watch", "delete", _DELETE_MANY)
+        ),
         Need(kinds.VIRTUAL_IMAGES.resource, _FOLLOW),
         Need(kinds.DISK_SNAPSHOTS.resource, _FOLLOW),
         Need(kinds.MACHINE_CLASSES.resource, _FOLLOW),

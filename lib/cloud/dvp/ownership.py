@@ -13,6 +13,8 @@ HOSTNAME = "dvp.deckhouse.io/hostname"
 MANAGED_BY = "deckhouse.io/managed-by"
 MANAGER = "deckhouse"
 """Value of MANAGED_BY."""
+ATTACHED_VM = "virtualMachineName"
+"""Host name of the VM of an attachment."""
 OWNER_UID = "mooring.io/owner-uid"
 """UID of the object of the cluster for which an object of the parent exists, such as
 that of a Service; ours, next to those of the reference."""

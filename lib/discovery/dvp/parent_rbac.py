@@ -68,11 +68,14 @@ COMPONENTS: Mapping[str, Permissions] = {
     ),
     "capdvp": Permissions(
         (
-            ParentRule(VIRTUALIZATION, ("virtualmachines", "virtualdisks"), _WRITE),
+            ParentRule(VIRTUALIZATION, ("virtualmachines",), _WRITE),
+            ParentRule(
+                VIRTUALIZATION, ("virtualdisks",), (*_WRITE, "deletecollection")
+            ),
             ParentRule(
                 VIRTUALIZATION,
                 ("virtualmachineblockdeviceattachments",),
-                (*_FOLLOW, "delete"),
+                (*_FOLLOW, "delete", "deletecollection"),
             ),
             ParentRule(
                 VIRTUALIZATION, ("virtualimages", "virtualdisksnapshots"), _FOLLOW

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lib.cloud.dvp import needs
+from lib.cloud.dvp import needs, ownership
 from lib.kube import client, events, resources
 from lib.lab import places
 from lib.lab.dvp import kinds
@@ -35,11 +35,13 @@ from tests.harness.dvp.dvp_parent import (
 )
 from tests.harness.kube import audit
 from tests.harness.machines.capdvp_replicas import child_rights
-from tests.harness.machines.dvp_child import (
-    ACCOUNT,
+from tests.harness.machines.cluster_objects import (
     DVP_CLUSTERS,
     DVP_MACHINES,
     INFRASTRUCTURE,
+)
+from tests.harness.machines.dvp_child import (
+    ACCOUNT,
     NAME,
     DvpChild,
 )
@@ -121,21 +123,29 @@ def stage(
 
 
 def live(stage: RightsStage) -> None:
-    """A cluster, a template, and a machine with an attached volume; then its end."""
+    """A cluster, a template, and a machine with volumes, one attached by hand."""
     child = stage.child
     child.create_cluster()
     child.provision_cluster()
     child.create_template("small")
     child.create_machine("one")
     stage.until("one", "VMRunning")
+    attached = {ownership.ATTACHED_VM: "one"}
+    for name, labels in (("pvc-1", attached), ("pvc-2", attached), ("pvc-3", {})):
+        attach(stage, name, labels)
+
+
+def attach(stage: RightsStage, name: str, labels: Mapping[str, str]) -> None:
+    """Attach a volume to the VM of the machine."""
     disk = {"persistentVolumeClaim": {"size": "1Gi"}}
-    stage.in_parent.make(kinds.DISKS, "pvc-1", spec=disk)
-    device = {"kind": "VirtualDisk", "name": "pvc-1"}
+    stage.in_parent.make(kinds.DISKS, name, spec=disk)
+    device = {"kind": "VirtualDisk", "name": name}
     spec = {"virtualMachineName": "one", "blockDeviceRef": device}
-    labels = {**MANAGED, CLUSTER_LABEL: CLUSTER, HOSTNAME_LABEL: "one"}
-    about = {"labels": labels}
-    stage.in_parent.make(kinds.ATTACHMENTS, "vmbda-pvc-1", about, spec=spec)
-    stage.parent.wait_phase(kinds.ATTACHMENTS, child.project, "vmbda-pvc-1", "Attached")
+    usual = {**MANAGED, CLUSTER_LABEL: CLUSTER, HOSTNAME_LABEL: "one"}
+    about = {"labels": {**usual, **labels}}
+    attachment, project_ = f"vmbda-{name}", stage.child.project
+    stage.in_parent.make(kinds.ATTACHMENTS, attachment, about, spec=spec)
+    stage.parent.wait_phase(kinds.ATTACHMENTS, project_, attachment, "Attached")
 
 
 def adopt(stage: RightsStage) -> None:

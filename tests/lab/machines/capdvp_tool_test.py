@@ -28,7 +28,8 @@ from tests.harness.dvp.dvp_parent import (
     OTHER_CLUSTER,
     DvpParent,
 )
-from tests.harness.machines.dvp_child import DVP_MACHINES, SPACE, SPEC, DvpChild
+from tests.harness.machines.cluster_objects import DVP_MACHINES
+from tests.harness.machines.dvp_child import SPACE, SPEC, DvpChild
 
 parent = parent_fixtures.parent
 project = parent_fixtures.project
@@ -205,7 +206,7 @@ GOOD = (
     r"OK .* Cluster API serves v1beta2; 3 CRDs with \S+/v1beta1, \S+/v1beta2",
     r"OK .* capdvp 0\.1\.0 runs as kube-system/capdvp",
     r"OK .* system:serviceaccount:kube-system:capdvp has all \d+ permissions",
-    r"OK .* capdvp: all 31",
+    r"OK .* capdvp: all 33",
 )
 CRD = "deckhousemachines.infrastructure.cluster.x-k8s.io"
 CONTRACT = "cluster.x-k8s.io/v1beta2"

@@ -106,16 +106,17 @@ class DvpMachines:
             uid = self._send(write, min(TIMEOUT_S, within_s))
         except errors.AlreadyExists as error:
             self._reader.note_taken(write.kind, write.name)
-            raise errors.Busy(
-                "it exists, and is read again",
-                operation=error.operation,
-                resource=error.resource,
-                was_rejected=True,
-            ) from error
+            raise _busy("it exists, and is read again", error) from error
         except errors.NotFound:
             if step.verb is not Verb.DELETE:
                 raise
             uid = ""
+        except errors.Forbidden as error:
+            if not write.labels:
+                raise
+            self._reader.note_selection_refused()
+            text = "not permitted by their labels; they are deleted one by one"
+            raise _busy(text, error) from error
         if write.kind is not kinds.VIRTUAL_MACHINES:
             return StepResult()
         self._reader.note_deleted(write.name, is_deleted=step.verb is Verb.DELETE)
@@ -124,6 +125,9 @@ class DvpMachines:
     def _send(self, write: MachineWrite, timeout_s: float) -> str:
         """Send one request; return the UID of the object that it concerns."""
         parent, kind = self._parent, write.kind
+        if write.labels:
+            parent.delete_labelled(kind, dict(write.labels), timeout_s)
+            return ""
         if write.document is None:
             parent.delete(kind, write.name, write.uid, timeout_s)
             return write.uid
@@ -171,6 +175,13 @@ class DvpMachines:
     def subscribe(self, fn: Callable[[str], None]) -> None:
         """See `lib.cloud.protocol.ChangeReports`: the UID of the machine object."""
         self._changes.subscribe(fn)
+
+
+def _busy(text: str, error: errors.CloudError) -> errors.Busy:
+    """Return the error of a request that another one replaces."""
+    return errors.Busy(
+        text, operation=error.operation, resource=error.resource, was_rejected=True
+    )
 
 
 def _owned(kind: AnyKind, about: objects.ObjectMeta, cluster_id: str) -> Owned:

@@ -7,6 +7,7 @@ Source: deckhouse modules/030-cloud-provider-dvp, images/capdvp-controller-manag
 """
 
 import datetime
+import itertools
 from collections.abc import Iterator
 
 from lib.cloud.dvp import kinds
@@ -29,6 +30,7 @@ POLL_S = 10.0
 _WHY = "its machine is deleted"
 
 Part = tuple[AnyKind, objects.ObjectMeta]
+Labels = tuple[tuple[str, str], ...]
 
 
 def plan(target: Target, native: ParentMachine, now: datetime.datetime) -> Plan:
@@ -37,7 +39,7 @@ def plan(target: Target, native: ParentMachine, now: datetime.datetime) -> Plan:
     if not parts:
         return Plan(settled=True)
     attachments = native.attachments if _has_vm(parts) else ()
-    steps = tuple(_steps(parts, attachments, now))
+    steps = tuple(_steps(native, parts, attachments, now))
     return Plan(
         steps,
         retry_after_s=None if steps else POLL_S,
@@ -68,14 +70,15 @@ def _of_attachments(attachments: tuple[DiskAttachmentRequest, ...]) -> Iterator[
 
 
 def _steps(
+    native: ParentMachine,
     parts: tuple[Part, ...],
     attachments: tuple[DiskAttachmentRequest, ...],
     now: datetime.datetime,
 ) -> Iterator[Step]:
     rows = tuple(_of_attachments(attachments))
-    yield from _deletions(rows)
+    yield from _deletions(native, rows)
     if not any(_is_awaited(about, now) for _, about in rows):
-        yield from _deletions(parts)
+        yield from _deletions(native, parts)
 
 
 def _is_awaited(about: objects.ObjectMeta, now: datetime.datetime) -> bool:
@@ -83,11 +86,44 @@ def _is_awaited(about: objects.ObjectMeta, now: datetime.datetime) -> bool:
     return since is None or (now - since).total_seconds() < DETACH_S
 
 
-def _deletions(parts: tuple[Part, ...]) -> Iterator[Step]:
-    for kind, about in parts:
-        if about.deletion_timestamp is None:
-            write = MachineWrite(kind, about.name, about.uid)
-            yield machine_writes.step(Verb.DELETE, write, _WHY)
+def _deletions(native: ParentMachine, parts: tuple[Part, ...]) -> Iterator[Step]:
+    """Yield the deletion of what is not being deleted, one step for each kind.
+
+    Objects that lack the labels of the machine are deleted one by one.
+    """
+    left = [part for part in parts if part[1].deletion_timestamp is None]
+    for kind, rows in itertools.groupby(left, key=lambda part: part[0]):
+        listed = [about for _, about in rows]
+        labels = _labels(native, kind)
+        together = [about for about in listed if _has(about, labels)]
+        if len(together) > 1:
+            names = ", ".join(about.name for about in together)
+            yield _deletion(MachineWrite(kind, names, labels=labels))
+            listed = [about for about in listed if about not in together]
+        for about in listed:
+            yield _deletion(MachineWrite(kind, about.name, about.uid))
+
+
+def _deletion(write: MachineWrite) -> Step:
+    return machine_writes.step(Verb.DELETE, write, _WHY)
+
+
+def _labels(native: ParentMachine, kind: AnyKind) -> Labels:
+    """Return labels that select all objects of a kind, and no others; empty: none do.
+
+    Those of disks contain the UID of the machine object: no volume of a Pod, and no
+    disk of another machine, has them.
+    """
+    machine = native.machine
+    if not machine.uid or kind.resource.plural not in native.selectable:
+        return ()
+    if kind is kinds.DISK_ATTACHMENTS:
+        return tuple(machine_ownership.attachment_labels(machine).items())
+    return tuple(machine_ownership.labels(machine).items())
+
+
+def _has(about: objects.ObjectMeta, labels: Labels) -> bool:
+    return bool(labels) and set(labels) <= about.labels.items()
 
 
 def _abandoned(

@@ -72,6 +72,14 @@ def labels(machine: MachineIdentity) -> dict[str, str]:
     return {**own, ownership.HOSTNAME: machine.name}
 
 
+def attachment_labels(machine: MachineIdentity) -> dict[str, str]:
+    """Return the labels of every attachment of a machine's VM."""
+    return {
+        ownership.CLUSTER: machine.cluster_uuid,
+        ownership.ATTACHED_VM: machine.name,
+    }
+
+
 def annotations(machine: MachineIdentity) -> dict[str, str]:
     """Return the annotations of every object of a machine."""
     return {machine_names.MACHINE_ANNOTATION: machine.key}

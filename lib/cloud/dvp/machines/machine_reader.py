@@ -53,11 +53,13 @@ class _Shared:
     """What one observation reads for all machines.
 
     disks: names of disks, by UID and by name of the machine that labels show.
-    deadline: until when the watches are waited for, by the clock.
+    attachments: by name of their VM. labelled: VMs of attachments, by the host name in
+    their label. deadline: until when the watches are waited for, by the clock.
     """
 
     disks: Mapping[str, tuple[str, ...]]
     attachments: Mapping[str, tuple[DiskAttachmentRequest, ...]]
+    labelled: Mapping[str, frozenset[str]]
     deadline: float
 
 
@@ -80,6 +82,7 @@ class MachineReader:
         self._lock = threading.Lock()
         self._taken: set[tuple[str, str]] = set()
         self._deleted: set[str] = set()
+        self._is_selection_refused = False
 
     def note_taken(self, kind: AnyKind, name: str) -> None:
         """Note that the parent calls a name taken: no store may show by whom."""
@@ -93,6 +96,10 @@ class MachineReader:
                 self._deleted.add(name)
             else:
                 self._deleted.discard(name)
+
+    def note_selection_refused(self) -> None:
+        """Note that the parent does not permit to delete objects by their labels."""
+        self._is_selection_refused = True
 
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:
         """See the protocol."""
@@ -108,10 +115,11 @@ class MachineReader:
         parent = self._parent
         parent.items(kinds.VIRTUAL_MACHINES)
         parent.items(kinds.SECRETS)
-        attachments = parent.items(kinds.DISK_ATTACHMENTS).values()
+        attachments = tuple(parent.items(kinds.DISK_ATTACHMENTS).values())
         return _Shared(
             _by_machine(parent.items(kinds.VIRTUAL_DISKS).values()),
             _by_vm(attachments),
+            _vms_by_label(attachments),
             self._clock() + CATCH_UP_S,
         )
 
@@ -149,6 +157,7 @@ class MachineReader:
             disks,
             self._find(kinds.SECRETS, secret, shared),
             shared.attachments.get(machine.name, ()),
+            selectable=self._selectable(target, frozenset(names), shared),
         )
         if native.vm is None and self._is_doubtful(target, native):
             vm = self._parent.get(kinds.VIRTUAL_MACHINES, machine.name)
@@ -159,6 +168,21 @@ class MachineReader:
             needed = self._prerequisites(desired, machine.uid)
             native = dataclasses.replace(native, prerequisites=needed)
         return native
+
+    def _selectable(
+        self, target: Target, names: frozenset[str], shared: _Shared
+    ) -> frozenset[str]:
+        """Return of which kinds no other object has the labels of this machine.
+
+        A copy of a disk that was made by hand may have them, with a name of its own.
+        """
+        if self._is_selection_refused or target.only is not None:
+            return frozenset()
+        ref = target.ref
+        disks = names.issuperset(shared.disks.get(ref.uid, ()))
+        attachments = shared.labelled.get(ref.name, frozenset()) <= {ref.name}
+        rows = ((kinds.VIRTUAL_DISKS, disks), (kinds.DISK_ATTACHMENTS, attachments))
+        return frozenset(kind.resource.plural for kind, is_only in rows if is_only)
 
     def _is_doubtful(self, target: Target, native: ParentMachine) -> bool:
         """Report whether a VM that no store shows may exist, without its label."""
@@ -173,12 +197,19 @@ class MachineReader:
     def _disk_names(
         target: Target, desired: DesiredMachine | None, shared: _Shared
     ) -> frozenset[str]:
+        """Return the names of a machine's disks, also if its spec has fewer by now."""
         ref = target.ref
         own = {machine_names.boot_disk(ref.name)}
         if desired is not None:
             own |= {disk.name for disk in desired.disks}
         labelled = shared.disks.get(ref.uid, ()) if ref.uid else ()
-        return frozenset((*own, *labelled, *shared.disks.get(f"/{ref.name}", ())))
+        is_listed = target.only is not None
+        own |= {
+            name
+            for name in labelled
+            if is_listed or machine_names.is_disk_of(ref.name, name)
+        }
+        return frozenset((*own, *shared.disks.get(f"/{ref.name}", ())))
 
     def _find(self, kind: ParentKind[T], name: str, shared: _Shared) -> T | None:
         """Return an object, with our own last write, and also one of another owner."""
@@ -304,6 +335,17 @@ def _by_machine(disks: Iterable[VirtualDisk]) -> Mapping[str, tuple[str, ...]]:
             keys.append(f"/{host}")
         for key in keys:
             grouped[key] = (*grouped.get(key, ()), name)
+    return grouped
+
+
+def _vms_by_label(
+    attachments: Iterable[DiskAttachmentRequest],
+) -> Mapping[str, frozenset[str]]:
+    grouped: dict[str, frozenset[str]] = {}
+    for attachment in attachments:
+        label = attachment.metadata.labels.get(ownership.ATTACHED_VM, "")
+        vm = attachment.spec.virtual_machine_name
+        grouped[label] = grouped.get(label, frozenset()) | {vm}
     return grouped
 
 

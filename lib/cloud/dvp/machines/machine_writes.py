@@ -21,7 +21,8 @@ class MachineWrite:
     """One write of an object. uid: of that object; empty: it is created.
 
     document: of a creation, or a merge patch; None: it is deleted. changes: for people.
-    bootstrap: whose data is added to the document when it is sent.
+    bootstrap: whose data is added to the document when it is sent. labels: of several
+    objects that are deleted together; name then contains the names of all.
     """
 
     kind: AnyKind
@@ -30,6 +31,7 @@ class MachineWrite:
     document: Json | None = None
     changes: tuple[FieldChange, ...] = ()
     bootstrap: Bootstrap | None = None
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 def of(step: Step) -> MachineWrite:
@@ -41,7 +43,8 @@ def of(step: Step) -> MachineWrite:
 
 def step(verb: Verb, write: MachineWrite, why: str) -> Step:
     """Return a step, which waits for no other one."""
-    path = (f"{write.kind.resource.kind} {write.name} of the parent",)
+    kind = write.kind.resource.kind + ("s" if write.labels else "")
+    path = (f"{kind} {write.name} of the parent",)
     return Step(verb, path, why, write, is_gated=False)
 
 

@@ -43,7 +43,9 @@ class ParentMachine:
     """All that the parent holds for one machine, and objects with its names.
 
     disks: by name, as far as a part or an owner label shows this machine.
-    attachments: of the VM. prerequisites: None: not needed.
+    attachments: of the VM. prerequisites: None: not needed. selectable: kinds of which
+    no other object has the labels that those of this machine have, so that one request
+    may delete them all.
     """
 
     machine: MachineIdentity
@@ -52,6 +54,7 @@ class ParentMachine:
     secret: ParentSecret | None = None
     attachments: tuple[DiskAttachmentRequest, ...] = ()
     prerequisites: Prerequisites | None = None
+    selectable: frozenset[str] = frozenset()
 
     @property
     def is_empty(self) -> bool:

@@ -15,7 +15,7 @@ from lib.cloud.dvp.kinds import DiskAttachmentRequest, VirtualDisk, VirtualMachi
 
 DISK_LABEL = "virtualDiskName"
 ATTACHED_DISK_LABEL = "virtualMachineDiskName"
-ATTACHED_VM_LABEL = "virtualMachineName"
+ATTACHED_VM_LABEL = ownership.ATTACHED_VM
 """The reference finds disks and attachments by these labels."""
 VOLUME_NAME = "mooring.io/volume-name"
 """Annotation of a disk with another name than its volume: the name of the volume."""

@@ -31,7 +31,8 @@ def test_each_component_that_uses_the_parent_has_needs() -> None:
     for component, rows in needs.COMPONENTS.items():
         for need in rows:
             assert set(need.verbs) <= {
-                *("get", "list", "watch", "create", "patch", "delete")
+                *("get", "list", "watch", "create", "patch", "delete"),
+                "deletecollection",
             }, component
     checked = [
         need.resource for need in needs.COMPONENTS["dvp-ccm"] if need.is_optional

@@ -472,6 +472,32 @@ def test_a_deletion_detaches_first_and_then_deletes_everything() -> None:
     assert state(planned) == (False, Reason.DELETING)
 
 
+def test_what_only_the_labels_select_is_deleted_together() -> None:
+    """With what lacks the labels beside it, by the UID of each."""
+    plugged = (objects.attachment("a"), objects.attachment("b"))
+    labelled = [
+        objects.attachment(name, labels={"virtualMachineName": NAME}) for name in "cd"
+    ]
+    kinds_ = frozenset({"virtualdisks", "virtualmachineblockdeviceattachments"})
+    native = complete(attachments=(*plugged, *labelled), selectable=kinds_)
+    kind = "VirtualMachineBlockDeviceAttachment"
+    assert steps(plan(native, gone=True)) == [
+        f"delete {kind}s c, d of the parent",
+        f"delete {kind} a of the parent",
+        f"delete {kind} b of the parent",
+    ]
+    planned = plan(dataclasses.replace(native, attachments=()), gone=True)
+    assert steps(planned) == [
+        f"delete VirtualMachine {NAME} of the parent",
+        f"delete VirtualDisks {MORE}, {BOOT} of the parent",
+        f"delete Secret {SECRET} of the parent",
+    ]
+    labels = dict(machine_writes.of(planned.steps[1]).labels)
+    assert labels["mooring.io/owner-uid"] == objects.UID
+    assert labels["dvp.deckhouse.io/cluster-uuid"] == UUID
+    assert labels["dvp.deckhouse.io/hostname"] == NAME
+
+
 def test_an_attachment_that_does_not_end_delays_a_deletion_by_a_minute() -> None:
     since = NOW - datetime.timedelta(seconds=59)
     stuck = objects.attachment("a", deletionTimestamp=since.isoformat())

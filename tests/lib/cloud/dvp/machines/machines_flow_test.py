@@ -5,11 +5,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from lib.cloud.dvp import ownership
 from lib.kube import errors
 from lib.kube.fake import calls
 from lib.machines import model
-from tests.contract.dvp_machines import ATTACHMENTS, DISKS, SECRETS, VMS
-from tests.lib.cloud.dvp.machines.stage import PARTS, Life, Stage, live
+from tests.contract.dvp_machines import (
+    ATTACHMENTS,
+    DISKS,
+    NAMESPACE,
+    SECRETS,
+    STORAGE,
+    VMS,
+)
+from tests.lib.cloud.dvp.machines.stage import PARTS, UUID, Life, Stage, live
 
 Arrange = Callable[[Stage], None]
 WRITES = (
@@ -22,9 +30,13 @@ WRITES = (
     ("delete", ATTACHMENTS.plural),
     ("delete", VMS.plural),
     ("delete", DISKS.plural),
+    ("deletecollection", DISKS.plural),
     ("delete", SECRETS.plural),
 )
 """Every write of the provider."""
+
+
+DISK = {"size": "32Mi", "storageClass": STORAGE}
 
 
 def adopted(stage: Stage) -> None:
@@ -38,17 +50,26 @@ def adopted(stage: Stage) -> None:
                 stage.parent.put(kind, row)
 
 
+def unlabelled(stage: Stage) -> None:
+    """Take our label from one disk of a machine: it cannot be selected by that."""
+    disk = stage.parent.get(DISKS, "leaves-boot") or {}
+    if disk["metadata"]["labels"].pop("mooring.io/owner-uid", None):
+        stage.parent.put(DISKS, disk)
+
+
 def story(die_at: int | None = None, arrange: Arrange = lambda stage: None) -> Stage:
     """Create machines, one without data; then delete one, adopt one, change one."""
     stage = Stage()
-    for name in ("plain", "leaves", "adopted"):
+    for name in ("plain", "adopted"):
         stage.machine(name)
+    stage.machine("leaves", additionalDisks=[DISK] * 2)
     stage.machine("early", secret=None)
     arrange(stage)
     stage.die_at = die_at
     live(stage)
     adopted(stage)
     stage.attach("leaves")
+    unlabelled(stage)
     stage.machine("early", runPolicy="AlwaysOn")
     stage.machine("plain", runPolicy="AlwaysOn", liveMigrationPolicy="AlwaysSafe")
     stage.delete("leaves")
@@ -81,30 +102,118 @@ def test_every_machine_ends_as_it_should(undisturbed: Stage) -> None:
     assert policies == ("AlwaysOn", "AlwaysSafe")
 
 
-def test_requests_of_each_machine(undisturbed: Stage) -> None:
-    """4 of a creation with one further disk; 6 of its deletion with a volume."""
+def deleted_by(stage: Stage, name: str = "one") -> list[str]:
+    """Delete a machine; return the requests that this takes."""
+    before = len(stage.requests())
+    stage.delete(name)
+    live(stage)
+    return stage.requests()[before:]
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 8])
+def test_requests_of_each_machine(number: int) -> None:
+    """3 of a creation and one per further disk; at most 5 of its deletion."""
+    stage = Stage()
+    stage.machine("one", additionalDisks=[DISK] * number)
+    live(stage)
+    created = stage.requests()
+    for volume in range(number):
+        stage.attach("one", f"pvc-{volume}")
+    deleted = deleted_by(stage)
+    print(f"created by {created}\ndeleted by {deleted}")
+    disks = [DISKS] * (number + 1)
+    assert created == [f"create {kind.plural}" for kind in (VMS, SECRETS, *disks)]
+    many = "deletecollection" if number > 1 else "delete"
+    assert deleted == [
+        *([f"{many} {ATTACHMENTS.plural}"] if number else []),
+        f"delete {VMS.plural}",
+        f"{'deletecollection' if number else 'delete'} {DISKS.plural}",
+        f"delete {SECRETS.plural}",
+        f"get {VMS.plural}",
+    ]
+    left = {row["metadata"]["name"] for row in stage.parent.each(DISKS)}
+    assert left == {f"pvc-{volume}" for volume in range(number)}
+
+
+def copy(stage: Stage, disk: str, name: str, **labels: str) -> None:
+    """Copy a disk by hand, with its labels."""
+    document = stage.parent.get(DISKS, disk) or {}
+    kept = {**document["metadata"]["labels"], **labels}
+    about = {"name": name, "namespace": NAMESPACE, "labels": kept}
+    stage.parent.put(DISKS, {"metadata": about, "spec": document["spec"]})
+
+
+def test_a_copy_of_a_disk_is_not_deleted_with_its_machine() -> None:
+    """It has all labels of the machine, and a name that is none of its disks."""
     stage = Stage()
     stage.machine("one")
     live(stage)
-    created = stage.requests()
-    stage.attach("one")
-    before = len(created)
-    stage.delete("one")
+    copy(stage, "one-boot", "backup-of-one")
+    deleted = deleted_by(stage)
+    assert f"deletecollection {DISKS.plural}" not in deleted
+    assert deleted.count(f"delete {DISKS.plural}") == 2
+    assert [d["metadata"]["name"] for d in stage.parent.each(DISKS)] == [
+        "backup-of-one"
+    ]
+
+
+LOOK_ALIKES = {
+    "another-owner": ({ownership.OWNER_UID: "uid-of-another"}, True),
+    "another-cluster": ({ownership.CLUSTER: "cluster-2"}, True),
+    "another-host": ({ownership.HOSTNAME: "two"}, False),
+    "pvc-of-claim": (
+        {ownership.HOSTNAME: "", ownership.OWNER_UID: "uid-of-a-claim"},
+        True,
+    ),
+}
+"""Disks that differ from those of a machine in these labels, and whether the disks of
+the machine are deleted together beside them."""
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_no_disk_with_other_labels_is_selected(name: str) -> None:
+    labels, is_together = LOOK_ALIKES[name]
+    stage = Stage()
+    stage.machine("one")
     live(stage)
-    deleted = stage.requests()[before:]
-    print(f"created by {created}\ndeleted by {deleted}")
-    assert created == [f"create {kind.plural}" for kind in (VMS, SECRETS, DISKS, DISKS)]
-    assert deleted == [
-        f"delete {ATTACHMENTS.plural}",
-        *(f"delete {kind.plural}" for kind in (VMS, DISKS, DISKS, SECRETS)),
-        f"get {VMS.plural}",
-    ]
-    writes = [
-        call
-        for call in stage.api.calls
-        if call.is_write and call.subresource == "status"
-    ]
-    print(f"{len(writes)} writes of the status until it is deleted")
+    copy(stage, "one-boot", name, **labels)
+    deleted = deleted_by(stage)
+    print(f"{name}: deleted by {deleted}")
+    assert [row["metadata"]["name"] for row in stage.parent.each(DISKS)] == [name]
+    assert (f"deletecollection {DISKS.plural}" in deleted) is is_together
+
+
+def test_attachments_of_another_vm_with_the_same_host_name_stay() -> None:
+    """Then those of the machine are deleted one by one."""
+    stage = Stage()
+    stage.machine("one")
+    live(stage)
+    labels = {**ownership.labels_of(UUID), ownership.HOSTNAME: "one"}
+    stage.parent.add_vm("terraform-one", labels)
+    for disk in ("pvc-0", "pvc-1"):
+        stage.attach("one", disk)
+    stage.attach("terraform-one", "pvc-2", host="one")
+    deleted = deleted_by(stage)
+    assert deleted.count(f"delete {ATTACHMENTS.plural}") == 2
+    kept = [row["spec"]["virtualMachineName"] for row in stage.parent.each(ATTACHMENTS)]
+    assert kept == ["terraform-one"]
+
+
+def test_without_the_right_disks_are_deleted_one_by_one() -> None:
+    """One request is refused in the life of a process, and nothing is left."""
+    stage = Stage()
+    for name in ("one", "two"):
+        stage.machine(name)
+    process = Life(stage)
+    process.settle()
+    refused = calls.Fault(FAULTS["403"], "deletecollection", DISKS.plural)
+    stage.parent.faults = [refused] * 2
+    for name in ("one", "two"):
+        stage.delete(name)
+        process.settle()
+    assert stage.requests().count(f"deletecollection {DISKS.plural}") == 1
+    assert stage.parent.each(DISKS) == []
+    assert not [event for event in stage.events() if "delete" in event]
 
 
 def test_a_settled_cluster_costs_no_request(undisturbed: Stage) -> None:

@@ -126,16 +126,21 @@ class Stage(cluster.Ground):
         rows = self.parent.calls
         return [f"{c.verb} {c.resource}" for c in rows if c.verb != "list"]
 
-    def attach(self, name: str) -> str:
-        """Attach a volume to a VM, as csi-controller does; return its name."""
-        disk = f"pvc-of-{name}"
+    def attach(self, name: str, disk: str = "", host: str = "") -> str:
+        """Attach a volume to a VM, as csi-controller does; return its name.
+
+        host: name of the VM's Node, if that differs.
+        """
+        disk = disk or f"pvc-of-{name}"
         labels = {**ownership.labels_of(UUID), ownership.HOSTNAME: ""}
         about = {"namespace": dvp_machines.NAMESPACE, "labels": labels}
         claim = {"persistentVolumeClaim": {"size": "1Mi"}}
         self.parent.put(DISKS, {"metadata": {**about, "name": disk}, "spec": claim})
         device = {"kind": "VirtualDisk", "name": disk}
         spec = {"virtualMachineName": name, "blockDeviceRef": device}
-        labels = {**labels, ownership.HOSTNAME: name}
+        host = host or name
+        names = {ownership.HOSTNAME: host, ownership.ATTACHED_VM: host}
+        labels = {**labels, **names}
         about = {**about, "name": f"vmbda-{disk}", "labels": labels}
         self.parent.put(ATTACHMENTS, {"metadata": about, "spec": spec})
         self.parent.turn()
