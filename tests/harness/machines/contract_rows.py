@@ -30,8 +30,7 @@ RULES = (
     "providerID match",
     "status lost by a move",
     "externally managed",
+    "dry run of topology",
     "RBAC",
     "clusterctl",
 )
-LATER = {"dry run of the topology controller": "no spec is immutable but providerID"}
-"""Rows that no provider code can fulfil."""
