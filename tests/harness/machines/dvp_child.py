@@ -83,11 +83,11 @@ class DvpChild:
         return self.where.port_base + PORT + 1
 
     def start(
-        self, name: str = NAME, port: int = PORT, *, metrics: bool = False
+        self, name: str = NAME, port: int = PORT, *more: str, metrics: bool = False
     ) -> None:
         """Start a replica of capdvp; return once it is ready.
 
-        port: see PORT. metrics: serve them at metrics_port.
+        port: see PORT. more: further flags. metrics: serve them at metrics_port.
         """
         port += self.where.port_base
         of_metrics = f"{ports.LOOPBACK}:{self.metrics_port}" if metrics else "0"
@@ -100,6 +100,7 @@ class DvpChild:
             f"--metrics-bind-address={of_metrics}",
             "--zones=zone-a",
             "--v=4",
+            *more,
         )
         env = {
             **pexes.environment(self.where),

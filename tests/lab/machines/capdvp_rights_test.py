@@ -62,6 +62,11 @@ UNUSED_IN_CHILD: Mapping[Right, str] = {
 UNUSED_IN_PARENT: Mapping[Right, str] = {
     (kinds.GROUP, "virtualdisksnapshots", "watch"): "the lab does not serve the kind",
 }
+LATE_S = 10
+"""Time limit of a deletion, of the second replica."""
+KEEPER = "example.com/keeps"
+"""Finalizer of another client: the object is read after capdvp has released it."""
+ORPHANED = "dvp.deckhouse.io/orphaned-"
 NEVER = {"liveMigrationPolicy": "Never"}
 Json = dict[str, Any]
 
@@ -229,7 +234,7 @@ def read_metrics(stage: RightsStage) -> None:
 def take_over(stage: RightsStage) -> None:
     """A second replica leads once the first ends."""
     child = stage.child
-    child.start(SECOND, SECOND_PORT)
+    child.start(SECOND, SECOND_PORT, f"--deletion-timeout={LATE_S}s")
     log = child.where.log / f"{SECOND}.log"
     waiting.until(
         "a follower", lambda: "waiting for Lease" in log.read_text(errors="replace")
@@ -238,6 +243,38 @@ def take_over(stage: RightsStage) -> None:
     waiting.until(
         "a new leader", lambda: "became leader" in log.read_text(errors="replace")
     )
+
+
+def release_late(stage: RightsStage) -> None:
+    """A VM does not end: the object is released, with annotations of what is left."""
+    objects = stage.child.objects
+    stage.child.create_machine("late")
+    stage.until("late", "VMRunning")
+
+    def metadata() -> Json:
+        about: Json = (objects.get(DVP_MACHINES, "late") or {}).get("metadata", {})
+        return about
+
+    kept = [*metadata()["finalizers"], KEEPER]
+    objects.patch(DVP_MACHINES, "late", metadata={"finalizers": kept})
+    with stage.parent.holding("machine-gone late"):
+        objects.delete(DVP_MACHINES, "late", None)
+        took_s = waiting.until(
+            "it is released", lambda: metadata()["finalizers"] == [KEEPER]
+        )
+        assert stage.in_parent.get(kinds.MACHINES, "late") is not None
+    marked = {
+        key.removeprefix(ORPHANED): value
+        for key, value in metadata()["annotations"].items()
+        if key.startswith(ORPHANED)
+    }
+    print(f"released after {took_s:.0f} s: {marked}")
+    assert took_s >= LATE_S - 2
+    assert marked.pop("vm") == "late"
+    assert marked.pop("vm-timestamp")
+    assert set(marked.values()) == {"late-boot", "late-additional-disk-0"}
+    objects.patch(DVP_MACHINES, "late", metadata={"finalizers": None})
+    waiting.until("it is deleted", lambda: stage.is_absent("late"))
 
 
 def end(stage: RightsStage) -> None:
@@ -251,7 +288,7 @@ def end(stage: RightsStage) -> None:
 
 SCENARIO = (
     *(live, record_an_event, adopt, meet_others),
-    *(require_images, read_metrics, repeat_an_event, take_over, end),
+    *(require_images, read_metrics, repeat_an_event, take_over, release_late, end),
 )
 
 
