@@ -28,6 +28,7 @@ _OFFSETS = (
     "osdpl-webhook",
     "cloud-data-discoverer",
     "cloud-data-discoverer-secure",
+    "metadata",
 )
 
 

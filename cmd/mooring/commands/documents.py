@@ -341,10 +341,22 @@ class LabNode(TypedDict):
     is_routed: bool | None
 
 
+class LabPod(TypedDict):
+    """The pod of a component. state: Ready, its phase, or why a container waits."""
+
+    component: str
+    pod: str
+    service_account: str
+    node: str
+    state: str
+    restarts: int
+
+
 class LabStatus(TypedDict):
     """Document of `mooring lab status`. error: why Nodes cannot be read; else empty."""
 
     programs: list[LabProgram]
+    pods: list[LabPod]
     nodes: list[LabNode]
     error: str
 

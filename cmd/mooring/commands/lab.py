@@ -38,6 +38,7 @@ def lab() -> None:
 lab.add_command(lab_server.server)
 lab.add_command(lab_server.simulated_kubelets)
 lab.add_command(lab_server.storage_node)
+lab.add_command(lab_server.pod_node)
 lab.add_command(lab_osdpl.osdpl)
 lab.add_command(lab_images.image)
 for client in (lab_clients.env, lab_clients.kubectl, lab_clients.logs):
@@ -55,6 +56,16 @@ for provider in providers.PROVIDERS.values():
 @click.option("--network", default="", help="Network of the servers (default: first).")
 @click.option("--node", is_flag=True, help="Add a real kubelet, with volumes.")
 @click.option(
+    "--charts",
+    is_flag=True,
+    help="Run the daemons in pods of that node, from their chart and images.",
+)
+@click.option(
+    "--image-folder",
+    type=paths.FOLDER,
+    help="Folder with the images of --charts (default: dist/images).",
+)
+@click.option(
     "--components",
     metavar="NAME[,NAME]...",
     help="Mooring's daemons that run (default: all that the lab supports).",
@@ -68,6 +79,8 @@ def up(  # noqa: PLR0913 - one argument for each option
     image: str,
     network: str,
     node: bool,
+    charts: bool,
+    image_folder: pathlib.Path | None,
     components: str | None,
     pex_folder: pathlib.Path | None,
     cloud: str,
@@ -88,7 +101,9 @@ def up(  # noqa: PLR0913 - one argument for each option
             existing_cloud=place.name,
             existing_file=place.file,
             kind=servers.Kind(flavor, image, network),
-            node=node,
+            node=node or charts,
+            charts=charts,
+            images=_images(image_folder) if charts else "",
         )
         started = _with(parts.Lab(where, settings, provider.grounds()), components)
         before = checkpoint.take(where)
@@ -223,6 +238,12 @@ def _with(lab: "parts.Lab", components: str | None) -> "parts.Lab":
         lab_clients.require_known("--components", name, lab.supported)
     record = msgspec.structs.replace(lab.record, components=chosen)
     return dataclasses.replace(lab, record=record)
+
+
+def _images(folder: pathlib.Path | None) -> str:
+    from lib.lab.pods import pod_images
+
+    return str((folder or pathlib.Path(pod_images.FOLDER)).absolute())
 
 
 def _sources(pex_folder: pathlib.Path | None) -> "whole.Sources":

@@ -1,4 +1,4 @@
-"""The table of `lab up`: servers, Nodes, an address, a volume, and Machines."""
+"""The table of `lab up`: servers, pods, Nodes, an address, a volume, and Machines."""
 
 import contextlib
 import functools
@@ -9,11 +9,10 @@ from lib.lab.daemons import csi
 from lib.lab.grounds import servers
 from lib.lab.kube import kube_objects
 from lib.lab.run import observed_steps
-from lib.lab.whole import demo, machine_demo, parts, whole
+from lib.lab.whole import chart_steps, component_demo, demo, machine_demo, parts, whole
 
-NAME = "mooring-lab"
+NAME, NAMESPACE = chart_steps.NAME, chart_steps.NAMESPACE
 """Of a Service and a claim, which stay in the lab."""
-NAMESPACE = "default"
 
 
 class LabPath:
@@ -23,21 +22,26 @@ class LabPath:
         self._lab = lab
         self._look = whole.look(lab)
         self._objects = kube_objects.Objects(lab.api(), NAMESPACE)
+        charts = chart_steps.ChartSteps(lab) if lab.record.charts else None
+        self._charts = charts
 
     def steps(self) -> tuple[observed_steps.ObservedStep, ...]:
         """Return the steps of the components that run, in order."""
-        lab, step, names = (
-            self._lab,
-            observed_steps.ObservedStep,
-            self._lab.record.names,
-        )
+        lab, step = self._lab, observed_steps.ObservedStep
+        names = lab.record.servers if lab.record.charts else lab.record.names
         steps = [step(f"server {n}", _wait, self._server(n)) for n in names]
+        if self._charts is not None:
+            steps += self._charts.pods()
         if lab.has_manager:
             steps += [step(f"Node {n}", _wait, self._node(n)) for n in names]
+        if lab.record.charts and lab.has_discovery:
+            steps.append(component_demo.ComponentLife(lab).discovered())
         if lab.has_balancers:
             title = f"Service {NAMESPACE}/{NAME}: address"
             steps.append(step(title, self._expose, self._address))
-        if lab.has_claims and not lab.has_volumes:
+        if self._charts is not None:
+            steps += self._charts.volume()
+        elif lab.has_claims and not lab.has_volumes:
             title = f"claim {NAMESPACE}/{NAME}: bound"
             steps.append(step(title, self._claim, self._bound))
         machines = machine_demo.of(lab)
@@ -47,6 +51,8 @@ class LabPath:
         """Delete what the steps create; fine when it is absent."""
         self._objects.delete(resources.SERVICES, NAME)
         self._objects.delete(kube_objects.CLAIM, NAME)
+        if self._charts is not None:
+            self._charts.delete()
 
     def _server(self, name: str) -> "functools.partial[str]":
         return functools.partial(self._server_now, name)

@@ -174,3 +174,15 @@ def storage_node(
             attachments,
         )
         node_keeper.keep(where, settings, click.echo)
+
+
+@click.command("pod-node", hidden=True)
+def pod_node() -> None:
+    """Run the real node of a lab with charts, until this process is interrupted."""
+    where = edge.where()
+    with edge.plainly():
+        from lib.lab.pods import host_keeper
+        from lib.lab.whole import chart_release
+        from mooring.commands import lab_show
+
+        host_keeper.keep(where, chart_release.host(lab_show.current(where)), click.echo)

@@ -13,6 +13,7 @@ import rich.table
 
 from lib.lab import errors, places
 from lib.lab.grounds import grounds as ground_protocol
+from lib.lab.pods import pod_host
 from lib.lab.run import observed_steps
 from lib.lab.status import table
 from lib.lab.whole import component_demo, machine_demo, parts, record, whole
@@ -64,7 +65,7 @@ def settle(lab: parts.Lab) -> None:
     Raises:
         LabError: it did not within the time limit; the lab keeps running.
     """
-    if providers.of(lab.grounds.name).has_path:
+    if lab.record.charts or providers.of(lab.grounds.name).has_path:
         _show_path(lab)
     elif lab.has_manager:
         _show_nodes(lab)
@@ -104,7 +105,7 @@ def look_around(lab: parts.Lab) -> None:
         f'  eval "$({tool} lab env)"',
         f"  {tool} lab kubectl -- get nodes -o wide",
         *(f"  {tool} {words}" for words in _client(lab)),
-        f"  {tool} lab logs -f {lab.grounds.manager}",
+        f"  {_log(lab)}",
         f"  {tool} lab status",
         "Try:",
         f"  {tool} lab demo",
@@ -112,6 +113,15 @@ def look_around(lab: parts.Lab) -> None:
         f"  {tool} lab down",
     ]
     click.echo("\n".join(lines))
+
+
+def _log(lab: parts.Lab) -> str:
+    """Return the command that shows the log of the cloud controller manager."""
+    name = lab.grounds.manager
+    if lab.record.charts:
+        # The API server does not reach the kubelet, hence no kubectl logs.
+        return f"tail -F {pod_host.logs(lab.where)}/*_{name}-*/{name}/*.log"
+    return f"{edge.spoken()} lab logs -f {name}"
 
 
 def _client(lab: parts.Lab) -> Sequence[str]:
@@ -218,7 +228,7 @@ def _machines(lab: parts.Lab) -> bool:
 
 
 def _volume(lab: parts.Lab) -> bool:
-    if not lab.has_volumes:
+    if not lab.has_volumes or not lab.has_claims:
         return True
     life = parts.volume_life(lab)
     return show_steps("A volume of csi-controller and csi-node", life, life.steps())

@@ -1,5 +1,6 @@
 """`mooring lab status`: programs of the lab, its Nodes, and their servers."""
 
+import dataclasses
 from collections.abc import Iterable
 
 import rich.console
@@ -8,7 +9,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.run import program_logs
 from lib.lab.status import table
-from lib.lab.whole import demo, parts, whole
+from lib.lab.whole import chart_release, demo, parts, whole
 from mooring.commands import documents, lab_show, outputs
 
 _PROGRAM_COLUMNS = (
@@ -16,6 +17,10 @@ _PROGRAM_COLUMNS = (
     outputs.Column("Port"),
     outputs.Column("State"),
     outputs.Column("Log"),
+)
+_POD_COLUMNS = tuple(
+    outputs.Column(title)
+    for title in ("Component", "Pod", "ServiceAccount", "Node", "State", "Restarts")
 )
 _STATES = {
     table.Health.GOOD: "Running",
@@ -41,17 +46,19 @@ def show(where: places.Places, output: str) -> bool:
     """
     lab = lab_show.current(where)
     rows = whole.status(lab)
-    view, problem = _view(lab)
-    document = _document(lab, rows, view, problem)
+    view, pods, problem = _view(lab)
+    document = _document(lab, rows, pods, view, problem)
     names = [outputs.name("program", row.name) for row in rows]
+    names += [outputs.name("pod", row.name) for row in pods if row.name]
     names += [outputs.name("node", node["node"]) for node in document["nodes"]]
     if not outputs.document(output, document, names):
-        _tables(output, document, rows, view)
+        _tables(output, document, rows, pods, view)
     if problem and output not in (outputs.JSON, outputs.YAML):
         rich.console.Console(stderr=True).print(
             f"Nodes and servers cannot be shown: {problem}", markup=False
         )
-    return not problem and all(row.health is table.Health.GOOD for row in rows)
+    is_good = all(row.health is table.Health.GOOD for row in rows)
+    return not problem and is_good and all(row.is_ready for row in pods)
 
 
 def programs(
@@ -69,16 +76,17 @@ def programs(
     ]
 
 
-def _view(lab: parts.Lab) -> tuple[demo.View, str]:
+def _view(lab: parts.Lab) -> tuple[demo.View, tuple[table.PodRow, ...], str]:
     try:
-        return whole.look(lab)(), ""
+        return whole.look(lab)(), chart_release.status(lab), ""
     except (errors.LabError, kube_errors.KubeError) as error:
-        return demo.View((), ()), str(error)
+        return demo.View((), ()), (), str(error)
 
 
 def _document(
     lab: parts.Lab,
     rows: tuple[table.ProgramRow, ...],
+    pods: tuple[table.PodRow, ...],
     view: demo.View,
     problem: str,
 ) -> documents.LabStatus:
@@ -86,6 +94,17 @@ def _document(
     nodes = {node.name: node for node in view.nodes}
     return {
         "programs": programs(lab.where, rows),
+        "pods": [
+            {
+                "component": row.component,
+                "pod": row.name,
+                "service_account": row.account,
+                "node": row.node,
+                "state": row.state,
+                "restarts": row.restarts,
+            }
+            for row in pods
+        ],
         "nodes": [
             _node(nodes.get(name, table.NodeRow(name)), servers.get(name, ""))
             for name in sorted({*servers, *nodes})
@@ -113,6 +132,7 @@ def _tables(
     output: str,
     document: documents.LabStatus,
     rows: tuple[table.ProgramRow, ...],
+    pods: tuple[table.PodRow, ...],
     view: demo.View,
 ) -> None:
     if output == outputs.WIDE:
@@ -121,11 +141,16 @@ def _tables(
             for row in document["programs"]
         ]
         outputs.print_table(output, _PROGRAM_COLUMNS, programs)
+        if pods:
+            cells_of_pods = [tuple(map(str, dataclasses.astuple(row))) for row in pods]
+            outputs.print_table(output, _POD_COLUMNS, cells_of_pods)
         cells = map(_cells, document["nodes"])
         outputs.print_table(output, _NODE_COLUMNS, cells)
         return
     console = rich.console.Console()
     console.print(table.programs(rows))
+    if pods:
+        console.print(table.pods(pods))
     console.print(table.nodes(view.nodes, view.cloud_servers))
 
 

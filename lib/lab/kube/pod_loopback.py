@@ -13,7 +13,8 @@ import os
 import pathlib
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from lib.lab import errors, places
 from lib.lab.kube import node_host
@@ -24,6 +25,7 @@ _CLONE_NEWNET = 0x40000000
 """Source: Linux include/uapi/linux/sched.h."""
 _CHUNK_BYTES = 65536
 _START_S = 30.0
+_Result = TypeVar("_Result")
 
 
 def networks(where: places.Places) -> Mapping[int, pathlib.Path]:
@@ -170,14 +172,28 @@ def listeners(
         OSError: it has ended, or a port is in use.
     """
 
-    def listen() -> tuple[socket.socket, ...]:
+    return within(
+        namespace,
+        lambda: tuple(socket.create_server((address, x)) for x in numbers),
+    )
+
+
+def within(namespace: pathlib.Path, call: Callable[[], _Result]) -> _Result:
+    """Call a function in a network namespace; return its result.
+
+    Raises:
+        LabError: the kernel refuses to enter it.
+        OSError: it has ended.
+    """
+
+    def enter() -> _Result:
         # The namespace is that of this thread alone, which ends with this function.
         libc = ctypes.CDLL(None, use_errno=True)
         with namespace.open() as file:
             if libc.setns(file.fileno(), _CLONE_NEWNET) != 0:
                 reason = os.strerror(ctypes.get_errno())
                 raise errors.LabError(f"no access to the network of a pod: {reason}")
-        return tuple(socket.create_server((address, x)) for x in numbers)
+        return call()
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        return pool.submit(listen).result()
+        return pool.submit(enter).result()

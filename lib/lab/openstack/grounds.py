@@ -8,7 +8,16 @@ from lib.lab import places
 from lib.lab.daemons import ccm, csi, csi_node
 from lib.lab.grounds import grounds, servers
 from lib.lab.kube import pki
-from lib.lab.openstack import accounts, cloud, database, lab, layout, named, tenant
+from lib.lab.openstack import (
+    accounts,
+    cloud,
+    database,
+    lab,
+    layout,
+    named,
+    pod_values,
+    tenant,
+)
 from lib.lab.run import progress
 
 _CLOUD_VARIABLE = "OS_CLOUD"
@@ -97,6 +106,7 @@ class OpenStackGrounds:
     # Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
     load_balancer_annotation = "loadbalancer.openstack.org/load-balancer-id"
     has_load_balancers = True
+    charts = pod_values.OpenStackCharts()
     variables = (_CLOUD_VARIABLE, named.FILE_VARIABLE)
 
     @property

@@ -1,11 +1,15 @@
 """Values of charts/cloud-provider-openstack on a node of the lab's OpenStack."""
 
+from collections.abc import Mapping
+
 from lib.lab import places
+from lib.lab.charts import charts
+from lib.lab.daemons import ccm, csi
 from lib.lab.images import images
 from lib.lab.kube import kubelet_files
 from lib.lab.kube.kube_objects import Json
-from lib.lab.openstack import tenant
-from lib.lab.pods import pod_host, sidecars
+from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.pods import host_keeper, pod_host, sidecars
 from lib.lab.run import ports
 
 CHART = "cloud-provider-openstack"
@@ -18,6 +22,38 @@ IMAGE = "tiny"
 """Of the lab's Glance."""
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 """Label of the Nodes on which the chart installs openstack-ccm."""
+
+
+class OpenStackCharts:
+    """The umbrella chart on the lab's own OpenStack, for `chart_grounds.LabCharts`."""
+
+    chart = CHART
+    components = COMPONENTS
+    storage_class = CLASS
+
+    def host(
+        self, where: places.Places, name: str, server_id: str, address: str
+    ) -> pod_host.HostSettings:
+        """See the protocol: the node reaches all services of the cloud."""
+        numbers = [*layout.ports(where).values(), where.port(host_keeper.METADATA)]
+        return pod_host.HostSettings(
+            name,
+            address,
+            numbers,
+            layout.attachments(where, server_id),
+            instance_id=server_id,
+            zone=ZONE,
+        )
+
+    def values(self, where: places.Places) -> Json:
+        """See the protocol."""
+        url = f"http://{ports.LOOPBACK}:{where.port(host_keeper.METADATA)}"
+        own = {"openstack-ccm": {"extraArgs": list(ccm.QUICK)}}
+        return charts.merged(values(where, csi.CLUSTER, url), own)
+
+    def secrets(self, where: places.Places) -> Mapping[str, Mapping[str, str]]:
+        """See the protocol."""
+        return {SECRET: {KEY: accounts.cloud_conf(where)}}
 
 
 def values(where: places.Places, cluster: str, metadata: str) -> Json:

@@ -41,7 +41,8 @@ class HostSettings:
     name: of the Node. address: of the server. ports: of this machine, of the cloud and
     whatever else the node reaches besides the API server of its cluster. attachments:
     folder in which the cloud links the volumes of the server. disk_names: serial and
-    links of a volume in /dev.
+    links of a volume in /dev. instance_id, zone: in the metadata of the server; empty
+    where the cloud has no metadata service.
     """
 
     name: str
@@ -49,6 +50,8 @@ class HostSettings:
     ports: Sequence[int]
     attachments: pathlib.Path
     disk_names: Callable[[str], tuple[str, Sequence[str]]] = attached_disks.virtio
+    instance_id: str = ""
+    zone: str = ""
 
 
 def unavailable(where: places.Places) -> str | None:

@@ -70,6 +70,62 @@ class ProgramRow:
     port: int = 0
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodRow:
+    """The pod of a component. name: empty without a pod.
+
+    state: "Ready", or the phase or the reason for which a container waits.
+    """
+
+    component: str
+    name: str = ""
+    account: str = ""
+    node: str = ""
+    state: str = ""
+    restarts: int = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the pod is Ready."""
+        return self.state == READY
+
+
+READY = "Ready"
+
+
+def pod(component: str, document: Document | None) -> PodRow:
+    """Return the row of a component. document: its newest pod."""
+    if document is None:
+        return PodRow(component, state="NoPod")
+    statuses = _rows(document, "status", "containerStatuses")
+    waiting = [_text(row, "state", "waiting", "reason") for row in statuses]
+    ready = any(
+        _text(row, "type") == READY and _text(row, "status") == "True"
+        for row in _rows(document, "status", "conditions")
+    )
+    phase = _text(document, "status", "phase")
+    restarts = [_at(row, "restartCount") for row in statuses]
+    return PodRow(
+        component,
+        _text(document, "metadata", "name"),
+        _text(document, "spec", "serviceAccountName"),
+        _text(document, "spec", "nodeName"),
+        READY if ready else next(filter(None, waiting), phase),
+        sum(count for count in restarts if isinstance(count, int)),
+    )
+
+
+def pods(rows: Sequence[PodRow]) -> rich.table.Table:
+    """Show the pods of the components."""
+    table = _table()
+    for column in ("Component", "Pod", "ServiceAccount", "State", "Restarts"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        state = rich.text.Text(row.state, style="green" if row.is_ready else "red")
+        table.add_row(row.component, row.name, row.account, state, str(row.restarts))
+    return table
+
+
 def _at(document: object, *path: str) -> object:
     for key in path:
         document = document.get(key) if isinstance(document, Mapping) else None

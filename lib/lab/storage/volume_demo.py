@@ -27,6 +27,8 @@ class VolumeLife:
         self._client = client
         self._attachments = attachments
         self._volume_id = ""
+        self._other_mounts: frozenset[str] = frozenset()
+        self._other_disks: frozenset[str] = frozenset()
 
     def steps(self) -> tuple[observed_steps.ObservedStep, ...]:
         """Return the steps, in order."""
@@ -68,7 +70,20 @@ class VolumeLife:
         self._client.delete(WRITER, READER)
         self._client.objects.delete(kube_objects.CLAIM, CLAIM)
 
+    def _mounts(self) -> list[str]:
+        """Return the mounts of volumes, without those from before the steps."""
+        mounts = self._client.node.mounts()
+        return [target for target in mounts if target not in self._other_mounts]
+
+    def _disks(self) -> list[str]:
+        """Return the disks of the node, without those from before the steps."""
+        # The folder of the links has a neighbor with the files of volumes.
+        disks = loop_disks.backed_by(self._attachments.parents[1])
+        return [name for name in disks if name not in self._other_disks]
+
     def _create(self) -> None:
+        self._other_mounts = frozenset(self._mounts())
+        self._other_disks = frozenset(self._disks())
         # It is there if an earlier demo was interrupted.
         with contextlib.suppress(kube_errors.AlreadyExists):
             self._client.add_class(CLASS)
@@ -93,8 +108,8 @@ class VolumeLife:
         return self._attachments / self._volume_id
 
     def _staged(self) -> str:
-        disks = loop_disks.backed_by(self._attachments)
-        targets = [t for t in self._client.node.mounts() if t.endswith("/globalmount")]
+        disks = self._disks()
+        targets = [t for t in self._mounts() if t.endswith("/globalmount")]
         if not disks or not targets:
             return ""
         size = self._client.node.size_bytes(targets[0]) / GIB
@@ -120,7 +135,7 @@ class VolumeLife:
         self._client.delete(WRITER)
 
     def _unstaged(self) -> str:
-        if self._client.phase(WRITER) or self._client.node.mounts():
+        if self._client.phase(WRITER) or self._mounts():
             return ""
         return "0 mounts"
 
@@ -141,10 +156,8 @@ class VolumeLife:
         return "0 pods, claims and PersistentVolumes"
 
     def _nothing_remains(self) -> str:
-        # The link's folder has a neighbour with the files of volumes.
         files = list(self._attachments.parents[1].rglob(self._volume_id))
-        disks = loop_disks.backed_by(self._attachments.parents[1])
-        if files or disks or self._client.node.mounts():
+        if files or self._disks() or self._mounts():
             return ""
         self._client.remove_class(CLASS)
         return "0 loop devices, mounts and files"

@@ -31,8 +31,7 @@ class ComponentLife:
         step, lab = observed_steps.ObservedStep, self._lab
         steps = []
         if lab.has_discovery:
-            title = f"{self._offers} discovered"
-            steps.append(step(title, _wait, self._offered))
+            steps.append(self.discovered())
         if lab.has_balancers:
             steps += [
                 step("Service created: address", self._expose, self._address),
@@ -45,6 +44,11 @@ class ComponentLife:
                 step("claim deleted", self._release, self._released),
             ]
         return tuple(steps)
+
+    def discovered(self) -> observed_steps.ObservedStep:
+        """Return the step of the discoverer, which runs already."""
+        title = f"{self._offers} discovered"
+        return observed_steps.ObservedStep(title, _wait, self._offered)
 
     def delete(self) -> None:
         """Delete what the steps create; fine when it is absent."""

@@ -12,6 +12,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm, csi, discoverer
 from lib.lab.grounds import grounds, machine_grounds, servers
 from lib.lab.kube import cluster, control_plane, kube_objects, simulated_kubelet
+from lib.lab.pods import host_keeper
 from lib.lab.run import processes
 from lib.lab.storage import node_keeper, storage_node, volume_client, volume_demo
 from lib.lab.whole import demo, record
@@ -91,7 +92,8 @@ class Lab:
     @property
     def has_routes(self) -> bool:
         """Whether Pods are routed to."""
-        return self.has_manager and self.is_own and self.grounds.has_routes
+        is_own = self.is_own and not self.record.charts
+        return self.has_manager and is_own and self.grounds.has_routes
 
     @property
     def has_volumes(self) -> bool:
@@ -287,21 +289,35 @@ def start_storage_node(lab: Lab, server_id: str) -> None:
     node_keeper.up(where, tool, words, record.NODE)
 
 
+def node_view(lab: Lab) -> storage_node.NodeView:
+    """Return what the real node has mounted, and what its pods have written.
+
+    Raises:
+        LabError: the node does not run.
+    """
+    of_pods = lab.record.charts
+    keeper = host_keeper.find(lab.where) if of_pods else node_keeper.find(lab.where)
+    if keeper is None:
+        name = host_keeper.NAME if of_pods else node_keeper.NAME
+        raise errors.LabError(f"{name} does not run; `mooring lab up` starts it again")
+    return storage_node.NodeView(lab.where, keeper.pid)
+
+
 def volume_life(lab: Lab) -> volume_demo.VolumeLife:
     """Return the steps of a volume of the real node.
 
     Raises:
         LabError: the node does not run.
     """
-    keeper, volumes = node_keeper.find(lab.where), lab.grounds.volumes
-    if keeper is None or volumes is None:
-        raise errors.LabError(f"{node_keeper.NAME} does not run; `lab up --node` again")
+    volumes = lab.grounds.volumes
+    if volumes is None:
+        raise errors.LabError(f"{lab.grounds.title} has no volumes for a real node")
     (server_id,) = (
         server.id for server in lab.cloud().items() if server.name == record.NODE
     )
     client_ = volume_client.VolumeClient(
         kube_objects.Objects(lab.api(), "default"),
-        storage_node.NodeView(lab.where, keeper.pid),
+        node_view(lab),
         record.NODE,
     )
     attachments = volumes.attachments(lab.where, server_id)

@@ -25,7 +25,8 @@ class Record(msgspec.Struct, frozen=True):
     names: of our servers with simulated Nodes. booted: ids of servers we created in an
     existing cloud. created: API paths of our objects in an existing cluster.
     node: a real kubelet runs too. components: names of our daemons that run; None: all
-    that this lab supports.
+    that this lab supports. charts: they run in pods of that node. images: folder with
+    the archives of their images.
     """
 
     kubeconfig: str = ""
@@ -38,6 +39,8 @@ class Record(msgspec.Struct, frozen=True):
     created: tuple[str, ...] = msgspec.field(default=(), name="made")
     node: bool = False
     components: tuple[str, ...] | None = None
+    charts: bool = False
+    images: str = ""
 
     @property
     def existing(self) -> grounds.Existing:

@@ -20,10 +20,11 @@ from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm, csi, csi_node, discoverer
 from lib.lab.grounds import grounds, machine_grounds, servers
 from lib.lab.kube import cluster, control_plane, kube_arguments, kubelet
+from lib.lab.pods import host_keeper, pod_host
 from lib.lab.run import checkpoint, durations, processes, progress, steps
 from lib.lab.status import table
 from lib.lab.storage import file_system_tools, loop_disks, node_keeper
-from lib.lab.whole import demo, parts, record
+from lib.lab.whole import chart_release, demo, parts, record
 from lib.process import unix_sockets
 
 
@@ -58,7 +59,7 @@ def up(requested: parts.Lab, sources: Sources, shown: progress.Progress) -> part
         _run(where, plan, before.halt, shown, kind)
     except BaseException:
         if merged.node and kubelet.PROGRAMS[-1] not in before.programs:
-            node_keeper.down(where)
+            _stop_node(merged, where)
         before.halt()
         if not cloud_runs:
             lab.grounds.down(where)
@@ -101,14 +102,25 @@ def _kind(lab: parts.Lab, before: checkpoint.Checkpoint) -> str:
     return f"{'built' if is_built else 'not built'}, {data}"
 
 
+def _stop_node(kept: record.Record, where: places.Places) -> None:
+    if kept.charts:
+        host_keeper.down(where)
+    else:
+        node_keeper.down(where)
+
+
 def _components(lab: parts.Lab) -> tuple[str, ...]:
+    """Return the PEX files that run on this machine; of pods none."""
+    if lab.record.charts:
+        return (pexes.TOOL,)
     node = (csi_node.NAME,) if lab.has_volumes else ()
     return (*lab.components, *node, pexes.TOOL)
 
 
 def _unwanted(lab: parts.Lab) -> tuple[str, ...]:
     """Return the programs of components that this lab does not run (any more)."""
-    names = [name for name in lab.supported if name not in lab.components]
+    running = () if lab.record.charts else lab.components
+    names = [name for name in lab.supported if name not in running]
     sidecars = csi.SIDECARS if csi.NAME in names else ()
     machines: tuple[str, ...] = ()
     if isinstance(lab.grounds, machine_grounds.MachineGrounds) and not lab.machines:
@@ -119,6 +131,9 @@ def _unwanted(lab: parts.Lab) -> tuple[str, ...]:
 def _require(lab: parts.Lab, sources: Sources) -> None:
     """Find out, before anything long begins, what is missing."""
     pexes.require(sources.checkout, sources.folder, _components(lab))
+    if lab.record.charts:
+        chart_release.require(lab)
+        return
     if not lab.record.node:
         return
     if lab.has_volumes and not lab.has_claims:
@@ -144,13 +159,15 @@ def _merged(
             "the lab was started with another cluster or cloud;"
             " `mooring lab down` ends that one"
         )
-    node = requested.node or old.node
+    node, charts = requested.node or old.node, requested.charts or old.charts
     chosen = requested.components
     return msgspec.structs.replace(
         requested,
         booted=old.booted,
         created=old.created,
         node=node,
+        charts=charts,
+        images=requested.images or old.images,
         components=old.components if chosen is None else chosen,
     )
 
@@ -186,7 +203,9 @@ class _Start:
         if not kept.existing_cloud:
             plan.append(steps.StartStep("cloud build", self.cloud_build))
             plan.append(steps.StartStep("cloud", self.cloud, ("cloud build",)))
-        if self.lab.has_volumes:
+        if kept.charts:
+            plan += self._pods()
+        elif self.lab.has_volumes:
             plan.append(steps.StartStep("file systems", self.file_systems))
             before = ("kube build", "control plane", "pexes", "servers", "file systems")
             plan.append(steps.StartStep("kubelet", self.storage_node, before))
@@ -195,9 +214,23 @@ class _Start:
             plan.append(steps.StartStep("kubelet", self.kubelet, needs))
         return tuple(plan)
 
+    def _pods(self) -> tuple[steps.StartStep, ...]:
+        """Return the steps that start our daemons in pods of a chart."""
+        before = ("kube build", "control plane", "pexes", "servers")
+        return (
+            steps.StartStep("kubelet", self.pod_node, before),
+            steps.StartStep("images", self.images, ("kubelet",)),
+            steps.StartStep("chart", self.chart, ("images", "cloud", "nodes")),
+        )
+
     def _components(self) -> tuple[steps.StartStep, ...]:
-        """Return the steps that start our daemons; csi-controller is the node's."""
-        plan = []
+        """Return the steps that start our daemons; csi-controller is the node's.
+
+        In pods they are started by the chart.
+        """
+        plan: list[steps.StartStep] = []
+        if self.lab.record.charts:
+            return ()
         if self.lab.has_manager:
             # Its configuration names the router of the servers' network.
             needs = ("account", "servers", "pexes")
@@ -232,6 +265,8 @@ class _Start:
         """Build Kubernetes."""
         needed = (*groups(self.lab), *self.more)
         programs.build(self.where, needed, self.shown)
+        if self.lab.record.charts:
+            pod_host.build(self.where, self.shown)
 
     def cloud_build(self) -> None:
         """Fetch or build what our own cloud needs."""
@@ -326,6 +361,22 @@ class _Start:
         """Start a real kubelet."""
         kubelet.up(self.where, self.shown, record.NODE)
 
+    def pod_node(self) -> None:
+        """Start a real kubelet for the pods of the chart."""
+        with self.shown.step("Start the node of the pods") as step:
+            step.note("kubelet, containerd, kube-proxy, scheduler")
+            chart_release.start_host(self.lab)
+
+    def images(self) -> None:
+        """Import the images of the pods."""
+        with self.shown.step("Import images") as step:
+            chart_release.load_images(self.lab, step)
+
+    def chart(self) -> None:
+        """Install the umbrella chart."""
+        with self.shown.step(f"Install charts/{chart_release.of(self.lab).chart}"):
+            chart_release.install(self.lab)
+
     def file_systems(self) -> None:
         """Fetch the programs of file systems."""
         with self.shown.step("File system tools") as step:
@@ -345,6 +396,8 @@ def groups(lab: parts.Lab) -> tuple[str, ...]:
     node = (kubelet.GROUP,) if lab.record.node else ()
     claims = (csi.GROUP,) if lab.has_claims else ()
     volumes = (control_plane.SCHEDULER_GROUP,) if lab.has_volumes else ()
+    if lab.record.charts:
+        return (*own, *pod_host.GROUPS)
     return (*own, *node, *claims, *volumes)
 
 
@@ -399,6 +452,7 @@ def down(
         all_of.callback(ground.down, where)
         all_of.callback(control_plane.down, where)
         all_of.callback(node_keeper.down, where)
+        all_of.callback(host_keeper.down, where)
         all_of.callback(_leave, where, ground, wipe=wipe)
         all_of.callback(processes.stop, where, [parts.SIMULATED, ground.manager])
     record.forget(where)
@@ -440,10 +494,13 @@ def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
     where = lab.where
     simulated = processes.find(where, parts.SIMULATED) is not None
     facts = [*_components_now(lab), (parts.SIMULATED, simulated, simulated, 0)]
-    if lab.record.node:
+    if lab.record.charts:
+        facts[:0] = _facts(where, host_keeper.status(where))
+    elif lab.record.node:
         facts[:0] = _facts(where, kubelet.status(where))
-    if lab.has_volumes:
-        served = node_keeper.running(where).items()
+    if lab.record.charts or lab.has_volumes:
+        of_pods = lab.record.charts
+        served = (host_keeper if of_pods else node_keeper).running(where).items()
         facts += [(program, runs, runs, 0) for program, runs in served]
     if not lab.record.existing_cloud:
         facts[:0] = [
@@ -459,8 +516,13 @@ def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
 
 
 def _components_now(lab: parts.Lab) -> Iterator[tuple[str, bool, bool, int]]:
-    """Yield the state of our daemons, as `_facts`; of csi-controller also sidecars."""
+    """Yield the state of our daemons, as `_facts`; of csi-controller also sidecars.
+
+    Those in pods are none of this machine's programs.
+    """
     where = lab.where
+    if lab.record.charts:
+        return
     if lab.has_manager:
         serves = functools.partial(ccm.serves, where)
         yield _fact(where, lab.grounds.manager, serves, where.port(ccm.PORT))

@@ -5,7 +5,6 @@ the mount namespace is.
 """
 
 import contextlib
-import pathlib
 import re
 from collections.abc import Iterator
 
@@ -21,7 +20,7 @@ from lib.lab.slots import leases
 from lib.lab.storage import loop_disks, node_keeper, storage_node, volume_client
 from lib.lab.whole import record, whole
 from tests.harness import testing, waiting
-from tests.harness.daemons import lab_tool
+from tests.harness.daemons import lab_tool, node_tool
 
 LIMIT_S = 900
 OFFSET = 400
@@ -39,8 +38,8 @@ STEPS = (
 )
 
 
-class NodeTool(lab_tool.LabTool):
-    """The packaged tool, with a lab that has a real node."""
+class VolumeTool(node_tool.NodeTool):
+    """The packaged tool, with a lab whose node has volumes."""
 
     def up(self) -> None:
         """Start what does not run."""
@@ -53,40 +52,27 @@ class NodeTool(lab_tool.LabTool):
         assert process is not None
         return process
 
-    def mounts(self) -> list[str]:
-        """Return all mounts below the lab's folder, in any mount namespace."""
-        shown = set()
-        for file in pathlib.Path("/proc").glob("[0-9]*/mountinfo"):
-            with contextlib.suppress(OSError):
-                targets = [line.split(" ")[4] for line in file.read_text().splitlines()]
-                shown |= {t for t in targets if t.startswith(f"{self.where.state}/")}
-        return sorted(shown)
-
-    def is_clean(self) -> bool:
-        """Report whether no loop device and no mount is left."""
-        return not loop_disks.backed_by(self.where.state) and not self.mounts()
-
 
 @pytest.fixture(scope="module")
-def tool(lease: leases.Lease) -> Iterator[NodeTool]:
+def tool(lease: leases.Lease) -> Iterator[VolumeTool]:
     """Return the tool; end what it has left."""
     if reason := kubelet.unavailable(lease.where) or loop_disks.unavailable():
         pytest.skip(reason)
     mine = lease.apart("n", OFFSET)
     env = lab_tool.environment(mine, 120)
     where = places.default(env)
-    yield NodeTool(where, env, LIMIT_S)
+    yield VolumeTool(where, env, LIMIT_S)
     whole.down(where, grounds.OpenStackGrounds(), testing.shown(), wipe=True)
 
 
 @pytest.fixture(scope="module")
-def up(tool: NodeTool) -> None:
+def up(tool: VolumeTool) -> None:
     """Start the lab with its real node."""
     tool.up()
 
 
 @pytest.mark.usefixtures("up")
-def test_all_programs_run_and_it_may_be_repeated(tool: NodeTool) -> None:
+def test_all_programs_run_and_it_may_be_repeated(tool: VolumeTool) -> None:
     code, printed = tool.run("status")
     assert code == 0
     for name in (node_keeper.NAME, *kubelet.PROGRAMS, *storage_node.PROGRAMS):
@@ -97,7 +83,7 @@ def test_all_programs_run_and_it_may_be_repeated(tool: NodeTool) -> None:
 
 
 @pytest.mark.usefixtures("up")
-def test_the_demo_shows_the_life_of_a_volume(tool: NodeTool) -> None:
+def test_the_demo_shows_the_life_of_a_volume(tool: VolumeTool) -> None:
     """One row for each step in the table, none of them still waited for."""
     code, printed = tool.run("demo")
     _, _, table = printed.partition("A volume of csi-controller and csi-node")
@@ -111,29 +97,15 @@ def test_the_demo_shows_the_life_of_a_volume(tool: NodeTool) -> None:
     assert [mount for mount in tool.mounts() if "kubernetes.io~csi" in mount] == []
 
 
-def user(tool: NodeTool) -> volume_client.VolumeClient:
+def user(tool: VolumeTool) -> volume_client.VolumeClient:
     api = cluster.connect(control_plane.admin_kubeconfig(tool.where))
     view = storage_node.NodeView(tool.where, tool.keeper().pid)
     objects = kube_objects.Objects(api, "default")
     return volume_client.VolumeClient(objects, view, record.NODE)
 
 
-def of_the_node(tool: NodeTool) -> list[psutil.Process]:
-    """Return all processes of the node: its programs, and containers below them."""
-    own = pathlib.Path("/proc/self/ns/mnt").readlink()
-    state = str(tool.where.state)
-    processes_ = []
-    for process in psutil.process_iter(["cmdline"]):
-        with contextlib.suppress(psutil.Error, OSError):
-            namespace = pathlib.Path(f"/proc/{process.pid}/ns/mnt").readlink()
-            is_ours = any(state in word for word in process.info["cmdline"] or ())
-            if namespace != own and is_ours:
-                processes_ += [process, *process.children(recursive=True)]
-    return processes_
-
-
 @pytest.mark.usefixtures("up")
-def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: NodeTool) -> None:
+def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: VolumeTool) -> None:
     """SIGKILL for all processes of the node; the next start finds the data."""
     client = user(tool)
     client.add_class("xfs")
@@ -143,7 +115,7 @@ def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: NodeTool) -> None:
     assert loop_disks.backed_by(tool.where.state) != []
     assert tool.mounts() != []
     for _ in range(3):  # the keeper may have started another
-        for process in of_the_node(tool):
+        for process in tool.of_the_node():
             with contextlib.suppress(psutil.Error):
                 process.kill()
     waiting.until("no loop device and no mount is left", tool.is_clean)
@@ -157,12 +129,12 @@ def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: NodeTool) -> None:
 
 
 @pytest.mark.usefixtures("up")
-def test_down_leaves_nothing_of_a_node_without_its_keeper(tool: NodeTool) -> None:
+def test_down_leaves_nothing_of_a_node_without_its_keeper(tool: VolumeTool) -> None:
     """The keeper is killed, a volume is mounted: the lab's folder is removed."""
     assert tool.mounts() != []
     tool.keeper().kill()
     assert tool.run("down", "--wipe")[0] == 0
     waiting.until("no loop device and no mount is left", tool.is_clean)
     assert processes.names(tool.where) == ()
-    assert of_the_node(tool) == []
+    assert tool.of_the_node() == []
     assert not tool.where.state.exists()

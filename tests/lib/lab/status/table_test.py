@@ -202,3 +202,63 @@ def test_steps_show_what_is_waited_for() -> None:
     assert ["attached", "1.2", "/dev/loop1"] in lines
     assert ["staged", "3.0", "waiting"] in lines
     assert ["deleted"] in lines
+
+
+POD: dict[str, object] = {
+    "metadata": {"name": "csi-node-x7k2p"},
+    "spec": {"serviceAccountName": "csi-node", "nodeName": "mooring-lab-node"},
+    "status": {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [
+            {"restartCount": 1, "state": {"running": {}}},
+            {"restartCount": 2, "state": {"running": {}}},
+        ],
+    },
+}
+
+
+def with_status(**parts: object) -> dict[str, object]:
+    return {**POD, "status": parts}
+
+
+@pytest.mark.parametrize(
+    ("document", "state"),
+    [
+        (POD, "Ready"),
+        (None, "NoPod"),
+        (with_status(phase="Pending"), "Pending"),
+        (
+            with_status(
+                phase="Running", conditions=[{"type": "Ready", "status": "False"}]
+            ),
+            "Running",
+        ),
+        (
+            with_status(
+                phase="Pending",
+                containerStatuses=[
+                    {"state": {"running": {}}},
+                    {"state": {"waiting": {"reason": "ErrImageNeverPull"}}},
+                ],
+            ),
+            "ErrImageNeverPull",
+        ),
+    ],
+)
+def test_a_pod_is_ready_or_its_reason_is_shown(
+    document: dict[str, object] | None, state: str
+) -> None:
+    row = table.pod("csi-node", document)
+    assert (row.component, row.state, row.is_ready) == (
+        "csi-node",
+        state,
+        state == "Ready",
+    )
+
+
+def test_the_table_of_pods_has_account_and_restarts() -> None:
+    text = drawn(table.pods([table.pod("csi-node", POD), table.pod("x", None)]))
+    (line,) = (row for row in text.splitlines() if "csi-node-x7k2p" in row)
+    assert line.split() == ["csi-node", "csi-node-x7k2p", "csi-node", "Ready", "3"]
+    assert "NoPod" in text

@@ -1,0 +1,39 @@
+"""Runs the packaged tool with a real node, and finds what the node has left."""
+
+import contextlib
+import pathlib
+
+import psutil
+
+from lib.lab.storage import loop_disks
+from tests.harness.daemons import lab_tool
+
+
+class NodeTool(lab_tool.LabTool):
+    """The packaged tool, with a lab that has a real node."""
+
+    def mounts(self) -> list[str]:
+        """Return all mounts below the lab's folder, in any mount namespace."""
+        shown = set()
+        for file in pathlib.Path("/proc").glob("[0-9]*/mountinfo"):
+            with contextlib.suppress(OSError):
+                targets = [line.split(" ")[4] for line in file.read_text().splitlines()]
+                shown |= {t for t in targets if t.startswith(f"{self.where.state}/")}
+        return sorted(shown)
+
+    def is_clean(self) -> bool:
+        """Report whether no loop device and no mount is left."""
+        return not loop_disks.backed_by(self.where.state) and not self.mounts()
+
+    def of_the_node(self) -> list[psutil.Process]:
+        """Return all processes of the node: its programs, and containers below them."""
+        own = pathlib.Path("/proc/self/ns/mnt").readlink()
+        state = str(self.where.state)
+        processes = []
+        for process in psutil.process_iter(["cmdline"]):
+            with contextlib.suppress(psutil.Error, OSError):
+                namespace = pathlib.Path(f"/proc/{process.pid}/ns/mnt").readlink()
+                is_ours = any(state in word for word in process.info["cmdline"] or ())
+                if namespace != own and is_ours:
+                    processes += [process, *process.children(recursive=True)]
+        return processes
