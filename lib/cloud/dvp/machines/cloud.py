@@ -111,11 +111,11 @@ class DvpMachines:
             if step.verb is not Verb.DELETE:
                 raise
             uid = ""
-        except errors.Forbidden as error:
+        except (errors.Forbidden, errors.InvalidRequest) as error:
             if not write.labels:
                 raise
             self._reader.note_selection_refused()
-            text = "not permitted by their labels; they are deleted one by one"
+            text = "refused for all together; they are deleted one by one"
             raise _busy(text, error) from error
         if write.kind is not kinds.VIRTUAL_MACHINES:
             return StepResult()

@@ -98,7 +98,7 @@ class MachineReader:
                 self._deleted.discard(name)
 
     def note_selection_refused(self) -> None:
-        """Note that the parent does not permit to delete objects by their labels."""
+        """Note that the parent refused to delete objects by their labels."""
         self._is_selection_refused = True
 
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:

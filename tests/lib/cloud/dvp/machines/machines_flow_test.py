@@ -199,23 +199,6 @@ def test_attachments_of_another_vm_with_the_same_host_name_stay() -> None:
     assert kept == ["terraform-one"]
 
 
-def test_without_the_right_disks_are_deleted_one_by_one() -> None:
-    """One request is refused in the life of a process, and nothing is left."""
-    stage = Stage()
-    for name in ("one", "two"):
-        stage.machine(name)
-    process = Life(stage)
-    process.settle()
-    refused = calls.Fault(FAULTS["403"], "deletecollection", DISKS.plural)
-    stage.parent.faults = [refused] * 2
-    for name in ("one", "two"):
-        stage.delete(name)
-        process.settle()
-    assert stage.requests().count(f"deletecollection {DISKS.plural}") == 1
-    assert stage.parent.each(DISKS) == []
-    assert not [event for event in stage.events() if "delete" in event]
-
-
 def test_a_settled_cluster_costs_no_request(undisturbed: Stage) -> None:
     """After a start, after drift detection, and then."""
     before = len(undisturbed.requests()), len(undisturbed.api.calls)
@@ -283,6 +266,35 @@ def test_every_write_may_be_refused_or_its_answer_lost(undisturbed: Stage) -> No
             assert unused < 3, (verb, plural, name)
             rows.append((f"{verb} {plural}", name))
     assert len(set(rows)) == len(WRITES) * len(FAULTS)
+
+
+REFUSALS = (
+    FAULTS["403"],
+    errors.Forbidden(
+        'admission webhook "guard" denied the request', operation="DELETE", status=403
+    ),
+)
+"""The permission is missing, or a policy protects one of the disks."""
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=str)
+def test_disks_are_deleted_one_by_one_after_a_refusal(
+    refusal: errors.KubeError,
+) -> None:
+    """One request is refused in the life of a process, and nothing is left."""
+    stage = Stage()
+    for name in ("one", "two"):
+        stage.machine(name)
+    process = Life(stage)
+    process.settle()
+    refused = calls.Fault(refusal, "deletecollection", DISKS.plural)
+    stage.parent.faults = [refused] * 2
+    for name in ("one", "two"):
+        stage.delete(name)
+        process.settle()
+    assert stage.requests().count(f"deletecollection {DISKS.plural}") == 1
+    assert stage.parent.each(DISKS) == []
+    assert not [event for event in stage.events() if "delete" in event]
 
 
 def test_two_processes_at_once_create_one_of_each(undisturbed: Stage) -> None:
