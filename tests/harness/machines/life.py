@@ -202,6 +202,8 @@ _CREATED, *_OTHERS, _DELETED = ACTIONS
 ROLLOUTS = (_CREATED, *_OTHERS[:4], _DELETED)
 REPAIRS = (_CREATED, *_OTHERS[4:], _DELETED)
 """Two lives, which have all actions together."""
+SCALING = ("scaled to 6", "scaled to 1")
+"""What may be repeated as often as necessary."""
 
 
 def condition(document: Json, type_: str) -> Json:
