@@ -24,6 +24,8 @@ _PERIODS = 0.9
 """Share of a discovery period that must pass before a second read confirms a first one:
 cycles are not exactly regular."""
 
+_MODULE_CONFIG = "MODULE_CONFIG, the value moduleConfig of the chart"
+
 T = TypeVar("T")
 Shown = Callable[[DiscoveryStep], cycle_report.Pairs]
 """Returns the present samples of a step's metric."""
@@ -47,6 +49,7 @@ class CatalogObserver:
         self._clock = clock
         self._missing_since: dict[str, float] = {}
         self._is_configured = False
+        self._source = ""
 
     def observe(
         self, steps: Collection[DiscoveryStep]
@@ -138,17 +141,19 @@ class CatalogObserver:
         """
         secret = self._stored(resources.SECRETS, model.INPUT_SECRET)
         self._is_configured = False
+        self._source = _MODULE_CONFIG
         if secret is None:
             return self._settings.module_config
         data = decoding.decode(secret, model.StoredSecret).data
         self._is_configured = bool(data.get(model.INPUT_CONFIGURATION))
         if model.INPUT_KEY not in data:
             return self._settings.module_config
+        name = f"{model.NAMESPACE}/{model.INPUT_SECRET}"
+        self._source = f"Secret {name}, {model.INPUT_KEY}"
         try:
             return decoding.decode(data[model.INPUT_KEY], dict[str, object])
         except (msgspec.DecodeError, UnicodeDecodeError):
-            where = f"Secret {model.NAMESPACE}/{model.INPUT_SECRET}, {model.INPUT_KEY}"
-            text = f"{where}: invalid value: must be a JSON object"
+            text = f"{self._source}: invalid value: must be a JSON object"
             raise model.InvalidCatalog(text) from None
 
     def _conditions(
@@ -166,11 +171,17 @@ class CatalogObserver:
 
     def _document(self, document: catalog.Document) -> model.ObservedDocument:
         decoded = decoding.decode(document.body, dict[str, object])
-        problems = self._settings.provider.problems(decoded)
+        found = self._settings.provider.problems(decoded)
+        problems = tuple(map(self._with_source, found))
         stored = self._stored(resources.SECRETS, self._settings.provider.data_secret)
         return model.ObservedDocument(
             document.body, problems, stored, self._is_configured
         )
+
+    def _with_source(self, problem: str) -> str:
+        """Add to a problem of the document which field of the input has the value."""
+        field = self._settings.provider.inputs.get(problem.partition(":")[0])
+        return f"{problem} (from {field} of {self._source})" if field else problem
 
     def _disks(self, volumes: tuple[catalog.CatalogVolume, ...]) -> model.ObservedDisks:
         """Read the PersistentVolumes after the volumes of the cloud."""

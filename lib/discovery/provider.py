@@ -46,6 +46,7 @@ class Provider:
     access_deployment: namespace/name, the default of --access-deployment. problems:
     of its discovery document, as JSON decodes it. lasting: keys of the document with
     lists that may be empty, but never become empty while the cluster exists.
+    inputs: fields of the installer's document by the key that has their value.
     data_secret: Secret in kube-system with the document. signals: creates the metrics
     of the cloud for states of the cluster.
     """
@@ -56,6 +57,7 @@ class Provider:
     access_deployment: str = ""
     problems: Callable[[object], tuple[str, ...]] = _no_problems
     lasting: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = dataclasses.field(default_factory=dict)
     data_secret: str = DATA_SECRET
     signals: Callable[[CollectorRegistry], Mapping[Signal, Gauge]] = _no_signals
 

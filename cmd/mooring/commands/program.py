@@ -20,7 +20,7 @@ COMPONENTS = (
     "csi-node-dvp",
     "cloud-data-discoverer-dvp",
 )
-"""Values of the label `app.kubernetes.io/name` of the programs of this project that run in a cluster."""
+"""Programs of this project in a cluster, by the label `app.kubernetes.io/name`."""
 
 
 def name() -> str:

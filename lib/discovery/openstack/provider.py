@@ -20,4 +20,8 @@ OPENSTACK = provider.Provider(
     access_deployment="d8-cloud-provider-openstack/cloud-data-discoverer",
     problems=_problems,
     lasting=("additionalNetworks", "additionalSecurityGroups"),
+    inputs={
+        "defaultImageName": "instances.imageName",
+        "mainNetwork": "instances.mainNetwork",
+    },
 )

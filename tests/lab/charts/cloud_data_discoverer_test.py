@@ -1,10 +1,12 @@
 """The chart cloud-data-discoverer: rendered, installed, changed and removed by helm."""
 
 import pytest
+import yaml
 
-from lib.lab import places
+from lib.lab import errors, places
 from lib.lab.charts import charts
 from lib.lab.daemons import discoverer
+from lib.lab.kube import control_plane
 from tests.harness import deckhouse_names
 from tests.lab.charts import installing, rendering
 
@@ -32,6 +34,8 @@ BAD = [
     ("image=", "'/image': minLength: got 0, want 1"),
     ("discoveryPeriod=1d", "'/discoveryPeriod': '1d'"),
     ("metrics.mode=plain", "'/metrics/mode'"),
+    ("moduleConfig.instances.imageName=", "'/moduleConfig/instances/imageName'"),
+    ("moduleConfig.zones={a,a}", "'/moduleConfig/zones': items at 0 and 1 are equal"),
     ("openstack.authURL=keystone", "'/openstack/authURL'"),
 ]
 """What is set, what helm must name."""
@@ -58,6 +62,64 @@ def test_bad_values_are_refused_by_name(renderer: places.Places) -> None:
 
 def test_bad_values_for_dvp_are_refused_by_name(renderer: places.Places) -> None:
     rendering.check_refusals(renderer, CHART, BAD_DVP, "dvp")
+
+
+CATALOG = "instancetypescatalogs.deckhouse.io"
+
+
+def older(change: str) -> str:
+    """Return the manifest of an older CRD of the catalog. change: to its version."""
+    folder = charts.folder(rendering.ROOT, CHART)
+    file = folder / "crds/instancetypescatalogs.yaml"
+    definition = yaml.safe_load(file.read_text())
+    (version,) = definition["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    item = schema["properties"]["instanceTypes"]["items"]["properties"]
+    match change:
+        case "version":
+            version["name"] = "v1alpha0"
+        case "fields":
+            del item["rootDisk"], item["memory"]
+        case "open":
+            schema.pop("properties")
+            schema["x-kubernetes-preserve-unknown-fields"] = True
+    return yaml.safe_dump(definition)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("version", "version v1alpha1 is not served, but v1alpha0"),
+        ("fields", "no field instanceTypes[].memory, instanceTypes[].rootDisk"),
+        ("open", ""),
+    ],
+)
+def test_an_older_crd_is_reported_before_anything_is_created(
+    ground: installing.Ground, change: str, named: str
+) -> None:
+    """In one sentence; a CRD that keeps unknown fields is accepted."""
+    control_plane.apply_manifests(ground.where, older(change))
+    before = installing.until(ground.everything)
+    folder = charts.folder(rendering.ROOT, CHART)
+    values = charts.of(CHART)["secure-port"].values(rendering.ROOT)
+    words = ("install", CHART, folder, "--namespace", charts.PLATFORM)
+    more = ("--values", values, "--set", CASE.plain, "--dry-run=server")
+    try:
+        ground.helm(*words, *more[: None if change == "open" else -1], "--skip-crds")
+        message = ""
+    except errors.LabError as error:
+        message = " ".join(str(error).split())
+    print(change, message)
+    if named:
+        assert f"CustomResourceDefinition {CATALOG}: too old: " in message
+    assert named in message
+    assert not message or named
+    assert installing.until(ground.everything) == before
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    ground.delete(f"{crds}/{CATALOG}")
+    installing.until_none(
+        lambda: {row for row in ground.everything() if row[2] == CATALOG}
+    )
 
 
 def test_installed_changed_and_removed(ground: installing.Ground) -> None:

@@ -123,5 +123,6 @@ def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
     installing.until(lambda: umbrellas.pods(ground, CASE.home) == expected)
     notes = ground.helm("get", "notes", CHART, "--namespace", CASE.home)
     assert "this Secret does not exist" in notes
+    assert "cloud-data-discoverer.moduleConfig.instances is not set" in notes
     deployed.uninstall(before)
     ground.delete("/api/v1/nodes/host")

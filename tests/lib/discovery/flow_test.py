@@ -240,7 +240,9 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
         (
             "defaultImageName",
             "",
-            'defaultImageName: invalid value "": must be a text of at least 1',
+            'defaultImageName: invalid value "": must be a text of at least 1 character'
+            " (from instances.imageName of MODULE_CONFIG, the value moduleConfig of the"
+            " chart)",
         ),
         ("additionalNetworks", None, "additionalNetworks"),
         ("additionalNetworks", [], "implausible"),
