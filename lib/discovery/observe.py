@@ -171,8 +171,8 @@ class CatalogObserver:
 
     def _document(self, document: catalog.Document) -> model.ObservedDocument:
         decoded = decoding.decode(document.body, dict[str, object])
-        found = self._settings.provider.problems(decoded)
-        problems = tuple(map(self._with_source, found))
+        named = self._settings.provider.problems(decoded)
+        problems = tuple(map(self._with_source, named))
         stored = self._stored(resources.SECRETS, self._settings.provider.data_secret)
         return model.ObservedDocument(
             document.body, problems, stored, self._is_configured
