@@ -35,7 +35,7 @@ def parent(lease: leases.Lease) -> Iterator[DvpParent]:
 @pytest.fixture(scope="session")
 def where(lease: leases.Lease) -> Iterator[places.Places]:
     """Run the control plane of a child, beside the parent."""
-    place = lease.apart("chi", OFFSET)
+    place = lease.apart("c", OFFSET)
     programs.build(place, [control_plane.GROUP], testing.shown())
     place.state.mkdir(parents=True, exist_ok=True)
     try:

@@ -7,30 +7,26 @@ the cloud pass an entrance that counts them.
 import base64
 import contextlib
 import dataclasses
-import json
 import pathlib
 import secrets
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-import psutil
 import pytest
 
 from lib.kube import resources
 from lib.lab import places
-from lib.lab.charts import charts
 from lib.lab.images import images
 from lib.lab.kube import cluster, control_plane, kube_objects, kubelet
 from lib.lab.openstack import accounts, cloud, layout, pod_values, tenant
-from lib.lab.pods import cluster_pods, pod_host, release, sidecars
+from lib.lab.pods import cluster_pods, pod_host, sidecars
 from lib.lab.slots import leases
 from lib.lab.storage import loop_disks, metadata_service
 from tests.harness import testing as shared
 from tests.harness import waiting
 from tests.harness.images import building
 from tests.harness.openstack import balancers, front, testing
-from tests.harness.pods import containers
+from tests.harness.pods import installed_node
 
 CHART = pod_values.CHART
 COMPONENTS: Mapping[str, Sequence[str]] = {
@@ -40,73 +36,18 @@ COMPONENTS: Mapping[str, Sequence[str]] = {
     "csi-node": ("node",),
 }
 """Containers of the pods of each component, as plain installs have them."""
-SYSTEM = cluster_pods.SYSTEM
+SYSTEM = installed_node.SYSTEM
 SECRET, KEY = pod_values.SECRET, pod_values.KEY
-PATIENCE_S = 240.0
-Json = dict[str, Any]
-Images = Mapping[str, str]
-"""References, by component."""
+INTERNAL = {"service.beta.kubernetes.io/openstack-internal-load-balancer": "true"}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class PodNode:
-    """A node on which the chart is to be installed.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PodNode(installed_node.InstalledNode):
+    """A server of the lab's OpenStack. conf: cloud.conf. cloud: the entrance to it."""
 
-    conf: cloud.conf. images: of the components, by name. values: of the chart. system,
-    default: objects of these namespaces. pods: of the release. cloud: the entrance to
-    it.
-    """
-
-    where: places.Places
-    name: str
-    address: str
     project: tenant.Tenant
     conf: str
-    images: Mapping[str, images.Image]
-    values: Json
-    system: kube_objects.Objects
-    default: kube_objects.Objects
-    pods: cluster_pods.ClusterPods
     cloud: front.Front
-
-    def helm(self, *words: str | pathlib.Path) -> str:
-        """Run helm on the namespace of the release."""
-        return release.run(self.where, words)
-
-    def install(
-        self, chart: pathlib.Path, verb: str = "install", images: Images | None = None
-    ) -> None:
-        """Install the umbrella chart, or upgrade to it.
-
-        images: of some components, in place of those of the chart.
-        """
-        chosen = {name: {"image": image} for name, image in (images or {}).items()}
-        values = charts.merged(self.values, chosen)
-        release.install(self.where, chart, values, [verb])
-
-    def process(self, component: str, container: str) -> psutil.Process:
-        """Return the process of a container."""
-        return containers.process_of(self.pods.statuses()[component, container])
-
-    def until(self, what: str, is_met: Callable[[], object]) -> None:
-        """Wait, and print the seconds; with all logs if it does not happen."""
-        try:
-            seconds = waiting.until(what, is_met, PATIENCE_S)
-        except Exception:
-            self._print_failure()
-            raise
-        print(f"{what:64} {seconds:6.1f} s")
-
-    def _print_failure(self) -> None:
-        for component, pod in self.pods.newest().items():
-            for status in pod["status"].get("containerStatuses", ()):
-                print(component, status["name"], json.dumps(status["state"]))
-                print(self.pods.log(component, status["name"])[-3000:])
-        for objects in (self.system, self.default):
-            for event in objects.all(resources.EVENTS):
-                if event.get("type") == "Warning":
-                    name = event["involvedObject"].get("name")
-                    print(name, event.get("reason"), event.get("message"))
 
     def writes(self) -> list[front.Call]:
         """Return the calls that may have changed something in the cloud."""
@@ -158,18 +99,22 @@ def running(lease: leases.Lease, folder: pathlib.Path) -> Iterator[PodNode]:
         sidecars.load(where, folder)
         api = cluster.connect(control_plane.admin_kubeconfig(where))
         system = kube_objects.Objects(api, SYSTEM)
+        url = entrance.url(layout.KEYSTONE, "/v3")
         yield PodNode(
-            where,
-            name,
-            address,
-            project,
-            accounts.cloud_conf(where, account, entrance.url(layout.KEYSTONE, "/v3")),
-            {image.name: image for image in built},
-            pod_values.values(where, name, metadata),
-            system,
-            kube_objects.Objects(api, "default"),
-            cluster_pods.ClusterPods(where, system),
-            entrance,
+            where=where,
+            chart=CHART,
+            name=name,
+            address=address,
+            storage_class=pod_values.CLASS,
+            service_annotations=INTERNAL,
+            images={image.name: image for image in built},
+            values=pod_values.values(where, name, metadata),
+            system=system,
+            default=kube_objects.Objects(api, "default"),
+            pods=cluster_pods.ClusterPods(where, system),
+            project=project,
+            conf=accounts.cloud_conf(where, account, url),
+            cloud=entrance,
         )
 
 

@@ -16,7 +16,7 @@ from lib.lab.artifacts import oci_image
 from lib.lab.images import images, package_lock
 from lib.lab.kube import kubelet
 from tests.harness.images import building
-from tests.harness.pods import pod_node
+from tests.harness.pods import installed_node
 
 PREVIOUS = "0.0.9"
 COMMIT = "9" * 40
@@ -33,7 +33,9 @@ def chart(present: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     return copy
 
 
-def load_images(node: pod_node.PodNode, folder: pathlib.Path) -> pod_node.Images:
+def load_images(
+    node: installed_node.InstalledNode, folder: pathlib.Path
+) -> installed_node.Images:
     """Import the images of the previous chart; return their references.
 
     Raises:

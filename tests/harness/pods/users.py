@@ -3,13 +3,13 @@
 import dataclasses
 import pathlib
 from collections.abc import Mapping
+from typing import Generic, TypeVar
 
 from lib.kube import resources
-from lib.lab.openstack import pod_values
 from lib.lab.pods import pod_host
-from tests.harness.pods import pod_node
+from tests.harness.pods import installed_node
 
-INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
+NodeT = TypeVar("NodeT", bound=installed_node.InstalledNode)
 USER = 64535
 CLAIM, WRITER, SERVICE = "data", "writer", "web"
 _SCRIPT = """
@@ -28,17 +28,17 @@ for number in range(1 << 30):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Users:
+class Users(Generic[NodeT]):
     """What the users of a node have created in the namespace default."""
 
-    node: pod_node.PodNode
+    node: NodeT
 
     def add_service(self, name: str = SERVICE) -> None:
         """Create a Service of the type LoadBalancer."""
         self.node.default.make(
             resources.SERVICES,
             name,
-            {"annotations": {INTERNAL: "true"}},
+            {"annotations": dict(self.node.service_annotations)},
             spec={
                 "type": "LoadBalancer",
                 "selector": {"app": name},
@@ -63,14 +63,14 @@ class Users:
             CLAIM,
             spec={
                 "accessModes": ["ReadWriteOnce"],
-                "storageClassName": pod_values.CLASS,
+                "storageClassName": self.node.storage_class,
                 "resources": {"requests": {"storage": "1Gi"}},
             },
         )
         container = {
             "name": "c",
             # Any image with Python.
-            "image": self.node.images["openstack-ccm"].reference,
+            "image": self.node.images["csi-controller"].reference,
             "command": ["/usr/bin/python3.11", "-IBc", _SCRIPT],
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
         }

@@ -57,7 +57,7 @@ class Inventories:
 @pytest.fixture(scope="module")
 def user(
     lease: leases.Lease, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[users.Users]:
+) -> Iterator[users.Users[pod_node.PodNode]]:
     """Run the reference on a node, with a Service and a volume that are used."""
     programs.build(lease.where, [reference_pods.GROUP], testing.shown())
     folder = tmp_path_factory.mktemp("images")
@@ -87,7 +87,7 @@ def has_driver(node: pod_node.PodNode) -> bool:
     return any(driver["name"] == csi_node.DRIVER for driver in drivers)
 
 
-def take(user: users.Users) -> Inventories:
+def take(user: users.Users[pod_node.PodNode]) -> Inventories:
     node = user.node
     connection = node.project.connection
     with cloud.sentences():
@@ -166,7 +166,9 @@ def install(node: pod_node.PodNode, printed_values: pathlib.Path) -> None:
     node.helm("install", pod_node.CHART, chart, *layers, "--take-ownership")
 
 
-def test_the_chart_replaces_the_reference_and_back(user: users.Users) -> None:
+def test_the_chart_replaces_the_reference_and_back(
+    user: users.Users[pod_node.PodNode],
+) -> None:
     """By the printed values and commands."""
     node = user.node
     until_reference_runs(node)

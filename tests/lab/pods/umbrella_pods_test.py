@@ -72,7 +72,7 @@ def node(
 
 
 @pytest.fixture(scope="module")
-def user(node: pod_node.PodNode) -> users.Users:
+def user(node: pod_node.PodNode) -> users.Users[pod_node.PodNode]:
     return users.Users(node)
 
 
@@ -113,13 +113,13 @@ def discovered(node: pod_node.PodNode) -> Any:
     return json.loads(text) if text else {}
 
 
-def test_a_service_gets_its_address(user: users.Users) -> None:
+def test_a_service_gets_its_address(user: users.Users[pod_node.PodNode]) -> None:
     user.add_service()
     user.node.until("the Service has an address", user.ingress)
     print(user.ingress())
 
 
-def test_a_pod_writes_to_its_claim(user: users.Users) -> None:
+def test_a_pod_writes_to_its_claim(user: users.Users[pod_node.PodNode]) -> None:
     """Created, attached, formatted and mounted; expanded while the pod writes."""
     user.add_writer()
     user.node.until("the pod has written", lambda: user.written() >= 0)
@@ -143,7 +143,7 @@ def test_containers_have_no_more_than_they_require(node: pod_node.PodNode) -> No
         if shown.capabilities == every:
             shown = dataclasses.replace(shown, capabilities="all")
         observed[key] = shown
-        used, requested = memory(node, key)
+        used, requested = node.memory(key)
         texts = " ".join(map(str, dataclasses.astuple(shown)))
         print(f"{key[0]:22} {key[1]:22} {texts:24} {used:4.0f} of {requested:.0f} MiB")
         if key in PROGRAMS and used > requested:
@@ -152,29 +152,11 @@ def test_containers_have_no_more_than_they_require(node: pod_node.PodNode) -> No
     assert exceeded == []
 
 
-def memory(node: pod_node.PodNode, key: tuple[str, str]) -> tuple[float, float]:
-    """Return the MiB that a container uses and requests."""
-    spec = container_spec(node, key)
-    requested = containers.quantity_bytes(spec["resources"]["requests"]["memory"])
-    used = containers.anonymous_bytes(node.process(*key))
-    return used / containers.MIB, requested / containers.MIB
-
-
-def container_spec(node: pod_node.PodNode, key: tuple[str, str]) -> dict[str, Any]:
-    """Return a container of the newest pod of a component."""
-    (spec,) = (
-        dict(x)
-        for x in node.pods.newest()[key[0]]["spec"]["containers"]
-        if x["name"] == key[1]
-    )
-    return spec
-
-
 def test_probes_answer(node: pod_node.PodNode) -> None:
     """As the kubelet sends them: each probe of each container."""
     observed: dict[tuple[str, str], list[str]] = {}
     for key in node.pods.statuses():
-        spec = container_spec(node, key)
+        spec = node.container_spec(key)
         for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
             if kind in spec:
                 observed.setdefault(key, []).append(kind)
@@ -226,7 +208,7 @@ def identities(
     return {key: (x["containerID"], x["restartCount"]) for key, x in statuses.items()}
 
 
-def test_processes_that_hang_are_restarted(user: users.Users) -> None:
+def test_processes_that_hang_are_restarted(user: users.Users[pod_node.PodNode]) -> None:
     """Each liveness probe fails; the mount of the volume and its pod remain."""
     node, mounts = user.node, user.mounts()
     before = node.pods.statuses()
@@ -247,7 +229,7 @@ def test_processes_that_hang_are_restarted(user: users.Users) -> None:
     user.writes_on()
 
 
-def test_deleted_pods_are_replaced(user: users.Users) -> None:
+def test_deleted_pods_are_replaced(user: users.Users[pod_node.PodNode]) -> None:
     """Ports of the host are free again, and sockets and registration replaced."""
     node, mounts = user.node, user.mounts()
     old = {name: pod["metadata"]["uid"] for name, pod in node.pods.newest().items()}
@@ -297,7 +279,7 @@ def test_pods_that_cannot_run_are_reported_with_a_remedy(
 
 
 def test_another_replica_takes_over_and_writes_nothing_twice(
-    user: users.Users,
+    user: users.Users[pod_node.PodNode],
 ) -> None:
     """The leader's pod is deleted while it creates load balancers.
 
@@ -378,7 +360,7 @@ def second_replica(node: pod_node.PodNode) -> dict[str, Any]:
     return copy
 
 
-def test_uninstalling_keeps_what_is_in_use(user: users.Users) -> None:
+def test_uninstalling_keeps_what_is_in_use(user: users.Users[pod_node.PodNode]) -> None:
     """Load balancer, volume, mount, open file, CRDs and CSIDriver remain."""
     node, mounts = user.node, user.mounts()
     node.system.delete(resources.DEPLOYMENTS, SECOND, grace_s=None)
