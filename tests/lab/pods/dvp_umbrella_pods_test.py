@@ -16,7 +16,7 @@ import pytest
 
 from lib.kube import client, resources
 from lib.lab import places
-from lib.lab.dvp import pod_values
+from lib.lab.dvp import pod_values, workload_objects
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import MACHINES
 from lib.lab.dvp.project import Project
@@ -86,14 +86,14 @@ def scene(
 
 def create_core(api: client.Api) -> None:
     """Create the kinds of Cluster API that capdvp reads, and a namespace."""
-    kinds = (dvp_child.CLUSTERS, dvp_child.MACHINES)
+    kinds = (workload_objects.CLUSTERS, workload_objects.MACHINES)
     space = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": dvp_child.SPACE},
     }
     by_name = {x.kind: x for x in (resources.NAMESPACES, resources.DEFINITIONS)}
-    documents = (*map(dvp_child.open_definition, kinds), space)
+    documents = (*map(workload_objects.open_definition, kinds), space)
     cluster.create_documents(api, documents, by_name)
 
 
@@ -138,14 +138,14 @@ def test_a_service_a_claim_and_a_machine(
     child.create_cluster()
     node.until(
         "the cluster is provisioned",
-        lambda: child.is_provisioned(dvp_child.DVP_CLUSTERS, "one"),
+        lambda: child.is_provisioned(workload_objects.DVP_CLUSTERS, "one"),
     )
     child.provision_cluster()
     child.create_machine(MACHINE)
     node.until("the Service has an address", user.ingress)
     node.until(
         "the machine is provisioned",
-        lambda: child.is_provisioned(dvp_child.DVP_MACHINES, MACHINE),
+        lambda: child.is_provisioned(workload_objects.DVP_MACHINES, MACHINE),
     )
     node.parent.wait_phase(MACHINES, node.project, MACHINE, "Running")
     node.until("the pod has written", lambda: user.written() >= 0)
@@ -226,7 +226,7 @@ def test_a_rotated_secret_takes_effect_without_a_restart(
     node.until("the claim has 2 GiB", lambda: user.capacity() == "2Gi")
     node.until(
         "the second machine is provisioned",
-        lambda: child.is_provisioned(dvp_child.DVP_MACHINES, "worker-2"),
+        lambda: child.is_provisioned(workload_objects.DVP_MACHINES, "worker-2"),
     )
     user.writes_on()
     assert identities(node) == before
@@ -326,11 +326,11 @@ def test_each_verb_that_is_granted_is_used(
     node.default.delete(resources.SERVICES, "second", grace_s=None)
     gone = functools.partial(lambda: not scene.user.has_service("second"))
     node.until("the second Service is deleted", gone)
-    for kind in (dvp_child.MACHINES, dvp_child.DVP_MACHINES):
+    for kind in (workload_objects.MACHINES, workload_objects.DVP_MACHINES):
         child.objects.delete(kind, "worker-2", grace_s=None)
     node.until(
         "the second machine is deleted",
-        lambda: child.objects.get(dvp_child.DVP_MACHINES, "worker-2") is None,
+        lambda: child.objects.get(workload_objects.DVP_MACHINES, "worker-2") is None,
     )
     unused = []
     for app in ACCOUNTS:
