@@ -7,7 +7,8 @@ from lib.doctor.model import Right
 
 
 def test_the_manifest_has_what_openstack_has_not() -> None:
-    """Endpoints and the disabling ConfigMap; no routes, no UID of a namespace."""
+    """Endpoints and the disabling ConfigMap; no routes, no UID of a namespace, and no
+    annotations of Services."""
     own = set(rights.parse(needs.manifest()))
     openstack = set(rights.parse(rights.manifest("openstack-ccm")))
     print(*sorted(map(str, own - openstack)), sep="\n")
@@ -18,7 +19,10 @@ def test_the_manifest_has_what_openstack_has_not() -> None:
         Right("list", "", "configmaps", namespace=namespace, name=name),
         Right("watch", "", "configmaps", namespace=namespace, name=name),
     }
-    assert {right.resource for right in openstack - own} == {"configmaps", "namespaces"}
+    missing = openstack - own
+    assert Right("patch", "", "services") in missing
+    names = {right.resource for right in missing}
+    assert names == {"configmaps", "namespaces", "services"}
 
 
 def test_each_component_that_uses_the_parent_has_needs() -> None:
