@@ -102,6 +102,7 @@ LAB_CLASSES: Mapping[str, str] = {
 LAB_MODULES: Mapping[str, str] = {
     "grounds": "the protocol of a lab's cloud, and its implementation",
     "lab": "start and stop of a lab: OpenStack's, the operator's, the command",
+    "pod_values": "values of the umbrella chart of each cloud",
     "testing": "slots and labs for tests, with OpenStack and without",
 }
 

@@ -77,6 +77,14 @@ class CapdvpMachines:
             step.note(f"MachineDeployment {DEPLOYMENT}")
             _create(where, api)
 
+    def up_with_chart(self, where: places.Places, shown: progress.Progress) -> None:
+        """See the protocol."""
+        core.up(where, shown)
+        with shown.step(f"Create the Cluster {CLUSTER}"):
+            api = cluster.connect(control_plane.admin_kubeconfig(where))
+            capdvp_objects.install_beside(api, (workload.CONTROL_PLANES,))
+            _create(where, api)
+
     @staticmethod
     def _arguments(where: places.Places, api: client.Api) -> Sequence[str]:
         """Return the reference's own command line, without a Lease: there is one."""

@@ -32,11 +32,22 @@ def install(api: client.Api, opened: Iterable[Resource] = ()) -> None:
     """
     # Four folders up from this file in a checkout, a sandbox and an unpacked PEX alike.
     chart = pathlib.Path(__file__).parents[3] / "charts" / "capdvp"
+    documents = (
+        *(yaml.safe_load(p.read_text()) for p in sorted(chart.glob("crds/*.yaml"))),
+        *yaml.safe_load_all((chart / "files" / "rbac.yaml").read_text()),
+    )
+    install_beside(api, opened)
+    cluster.create_documents(api, documents, KINDS)
+
+
+def install_beside(api: client.Api, opened: Iterable[Resource] = ()) -> None:
+    """Install what is not of the chart: further kinds, and the namespace.
+
+    opened: see `install`.
+    """
     space = {"name": workload_objects.NAMESPACE}
     documents = (
         *map(workload_objects.open_definition, opened),
-        *(yaml.safe_load(p.read_text()) for p in sorted(chart.glob("crds/*.yaml"))),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": space},
-        *yaml.safe_load_all((chart / "files" / "rbac.yaml").read_text()),
     )
     cluster.create_documents(api, documents, KINDS)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lib.lab import places
 from lib.lab.artifacts import programs
 from lib.lab.daemons import ccm, csi
-from lib.lab.dvp import capdvp_lab, parent, project, virtual_servers
+from lib.lab.dvp import capdvp_lab, parent, pod_charts, project, virtual_servers
 from lib.lab.grounds import grounds, servers
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import processes, progress
@@ -132,6 +132,7 @@ class DvpGrounds:
     volumes = None
     claims = DvpClaims()
     discovery = DvpDiscovery()
+    charts = pod_charts.DvpCharts(CLUSTER)
     machines = capdvp_lab.CapdvpMachines(variables(parent.NAMESPACE))
     load_balancer_annotation = ""
     has_load_balancers = True

@@ -29,6 +29,15 @@ class LabCharts(Protocol):
         """A StorageClass of the chart; claims of it are bound when a pod uses them."""
         ...
 
+    @property
+    def discovery_secret(self) -> str:
+        """The Secret in which cloud-data-discoverer publishes what it has read."""
+        ...
+
+    def label(self, component: str) -> str:
+        """Return the label "app" of the pods of a component."""
+        ...
+
     def host(
         self, where: places.Places, name: str, server_id: str, address: str
     ) -> pod_host.HostSettings:

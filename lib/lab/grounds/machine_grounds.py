@@ -74,6 +74,13 @@ class LabMachines(Protocol):
         """
         ...
 
+    def up_with_chart(self, where: places.Places, shown: progress.Progress) -> None:
+        """Start the core and create what is missing of the Cluster.
+
+        The provider runs in a pod of a chart, which has the definitions of its kinds.
+        """
+        ...
+
     def serves(self, where: places.Places, program: str) -> bool:
         """Report whether a program answers."""
         ...

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from lib.lab import places
 from lib.lab.charts import charts
-from lib.lab.daemons import ccm, csi
+from lib.lab.daemons import ccm, csi, discoverer
 from lib.lab.images import images
 from lib.lab.kube import kubelet_files
 from lib.lab.kube.kube_objects import Json
@@ -30,6 +30,11 @@ class OpenStackCharts:
     chart = CHART
     components = COMPONENTS
     storage_class = CLASS
+    discovery_secret = discoverer.DATA[0]
+
+    def label(self, component: str) -> str:
+        """See the protocol."""
+        return component
 
     def host(
         self, where: places.Places, name: str, server_id: str, address: str

@@ -162,8 +162,8 @@ def status(lab: parts.Lab) -> tuple[table.PodRow, ...]:
     """Return the state of the pod of each component; of none without charts."""
     if not lab.record.charts:
         return ()
-    newest = pods(lab).newest()
-    return tuple(table.pod(name, newest.get(name)) for name in components(lab))
+    newest, label = pods(lab).newest(), of(lab).label
+    return tuple(table.pod(name, newest.get(label(name))) for name in components(lab))
 
 
 def pods(lab: parts.Lab) -> cluster_pods.ClusterPods:

@@ -53,7 +53,7 @@ class ChartSteps:
         self._objects.delete(kube_objects.CLAIM, NAME)
 
     def _ready(self, name: str) -> str:
-        pod = self._pods.newest().get(name)
+        pod = self._pods.newest().get(chart_release.of(self._lab).label(name))
         if pod is None or not cluster_pods.is_ready(pod):
             return ""
         spec = pod["spec"]

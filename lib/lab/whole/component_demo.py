@@ -10,7 +10,7 @@ from lib.kube import resources
 from lib.lab.daemons import csi, discoverer
 from lib.lab.kube import kube_objects
 from lib.lab.run import observed_steps
-from lib.lab.whole import parts
+from lib.lab.whole import chart_release, parts
 
 SERVICE = CLAIM = "mooring-demo"
 NAMESPACE = "default"
@@ -37,7 +37,7 @@ class ComponentLife:
                 step("Service created: address", self._expose, self._address),
                 step("Service deleted", self._hide, self._hidden),
             ]
-        if lab.has_claims and not lab.has_volumes:
+        if lab.has_claims and not (lab.has_volumes or lab.record.charts):
             steps += [
                 step("claim created: bound", self._claim, self._bound),
                 step("claim expanded: 1Gi to 2Gi", self._expand, self._expanded),
@@ -62,6 +62,8 @@ class ComponentLife:
 
     def _offered(self) -> str:
         name, key = discoverer.DATA
+        if self._lab.record.charts:
+            name = chart_release.of(self._lab).discovery_secret
         secret = self._system.get(resources.SECRETS, name) or {}
         try:
             document = json.loads(base64.b64decode(secret["data"][key]))

@@ -221,6 +221,7 @@ class _Start:
             steps.StartStep("kubelet", self.pod_node, before),
             steps.StartStep("images", self.images, ("kubelet",)),
             steps.StartStep("chart", self.chart, ("images", "cloud", "nodes")),
+            *self._machines(("chart",)),
         )
 
     def _components(self) -> tuple[steps.StartStep, ...]:
@@ -243,12 +244,19 @@ class _Start:
             plan.append(
                 steps.StartStep("discovery", self.discoverer, cloud_and_cluster)
             )
-        if self.lab.machines is not None:
-            # Last: the core of Cluster API takes a core of a small machine to start.
-            before = ("machines build", "simulated", *(step.name for step in plan))
-            plan.append(steps.StartStep("machines build", self.machines_build))
-            plan.append(steps.StartStep("machines", self.machines, before))
+        # Last: the core of Cluster API takes a core of a small machine to start.
+        before = ("simulated", *(step.name for step in plan))
+        plan += self._machines(before)
         return tuple(plan)
+
+    def _machines(self, before: tuple[str, ...]) -> tuple[steps.StartStep, ...]:
+        """Return the steps of Cluster API, if it runs."""
+        if self.lab.machines is None:
+            return ()
+        return (
+            steps.StartStep("machines build", self.machines_build),
+            steps.StartStep("machines", self.machines, ("machines build", *before)),
+        )
 
     @property
     def where(self) -> places.Places:
@@ -323,7 +331,9 @@ class _Start:
     def machines(self) -> None:
         """Start Cluster API with the provider of the cloud, and create Machines."""
         machines = self.lab.machines
-        if machines is not None:
+        if machines is not None and self.lab.record.charts:
+            machines.up_with_chart(self.where, self.shown)
+        elif machines is not None:
             machines.up(self.where, pexes.path(self.where, machines.name), self.shown)
 
     def servers(self) -> None:
@@ -520,22 +530,22 @@ def _components_now(lab: parts.Lab) -> Iterator[tuple[str, bool, bool, int]]:
 
     Those in pods are none of this machine's programs.
     """
-    where = lab.where
-    if lab.record.charts:
-        return
-    if lab.has_manager:
+    where, charts = lab.where, lab.record.charts
+    if lab.has_manager and not charts:
         serves = functools.partial(ccm.serves, where)
         yield _fact(where, lab.grounds.manager, serves, where.port(ccm.PORT))
-    if lab.has_claims and not lab.has_volumes:
+    if lab.has_claims and not (lab.has_volumes or charts):
         socket = csi.address(where)
         yield _fact(where, csi.NAME, lambda: unix_sockets.is_served(socket))
         for name in csi.SIDECARS:
             yield _fact(where, name, lambda: True)
-    if lab.has_discovery:
+    if lab.has_discovery and not charts:
         daemon = discoverer.at(where)
         yield _fact(where, discoverer.NAME, daemon.serves, daemon.port)
     if (machines := lab.machines) is not None:
         for name in machines.programs:
+            if charts and name == machines.name:
+                continue
             serves = functools.partial(machines.serves, where, name)
             yield _fact(where, name, serves, machines.port(where, name))
 
