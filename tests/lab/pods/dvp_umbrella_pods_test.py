@@ -16,8 +16,9 @@ import pytest
 
 from lib.kube import client, resources
 from lib.lab import places
-from lib.lab.dvp import pod_values, workload_objects
+from lib.lab.dvp import dvp_pod_values as pod_values
 from lib.lab.dvp import project as projects
+from lib.lab.dvp import workload_objects
 from lib.lab.dvp.kinds import MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, kube_objects, kubelet_files
@@ -187,11 +188,11 @@ def test_only_pods_that_use_credentials_have_them(scene: Scene) -> None:
         rows[app] = names
         for container in spec["containers"]:
             process = node.process(app, container["name"])
-            found = secret_search.places(process, token, shared)
+            places_of_token = secret_search.places(process, token, shared)
             is_user = (app, container["name"]) in dvp_pod_node.OWN.values()
-            print(f"{app:28} {container['name']:22} {sorted(names)} {found}")
-            assert bool(found) == (is_user and bool(names)), found
-            assert all(place.startswith("/etc/parent/") for place in found)
+            print(f"{app:28} {container['name']:22} {sorted(names)} {places_of_token}")
+            assert bool(places_of_token) == (is_user and bool(names)), places_of_token
+            assert all(place.startswith("/etc/parent/") for place in places_of_token)
     assert rows == MOUNTED
 
 
@@ -262,7 +263,7 @@ def test_pods_at_rest_request_nothing(scene: Scene) -> None:
             [key] if key in dvp_pod_node.OWN.values() and used > requested else []
         )
     assert exceeded == []
-    assert {app: made for app, made in rows.items() if made} == {}
+    assert {app: sent for app, sent in rows.items() if sent} == {}
     assert len(parent_requests(node)) == in_parent
 
 
