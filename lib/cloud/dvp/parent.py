@@ -236,9 +236,10 @@ class Parent:
         self.store(kind).subscribe(fn)
 
     def on_recovery(self, fn: Callable[[], None]) -> None:
-        """Have `fn()` called once all stores are up to date again after a failure.
+        """Have `fn()` called when a store is up to date again after a failure.
 
-        A key that waits for its backoff need not wait any longer then.
+        A key that waits for its backoff need not wait any longer then. Others may still
+        fail: some for good, where the parent does not serve their kind.
         """
         with self._lock:
             self._recoveries.append(fn)
@@ -247,8 +248,6 @@ class Parent:
         """Report that the parent answers; called in the thread of a store."""
         self._circuits.close(_SERVICE)
         with self._lock:
-            if any(kept.failure is not None for kept, _ in self._stores.values()):
-                return
             recoveries = tuple(self._recoveries)
         for fn in recoveries:
             fn()

@@ -111,38 +111,32 @@ def test_a_store_that_is_not_up_to_date_is_not_read(fake: api.FakeApi) -> None:
     access.close()
 
 
-def test_a_recovery_is_reported_once_all_kinds_are_up_to_date(
+def test_the_recovery_of_each_kind_is_reported(
     fake: api.FakeApi, opened: parent.Parent
 ) -> None:
     """And the circuit is closed: a key that waits need not wait any longer."""
-    recovered = threading.Event()
-    reports: list[str | None] = []
+    stores = (opened.store(VMS), opened.store(SERVICES))
+    failing: list[int] = []
 
     def report() -> None:
-        failure = opened.store(VMS).failure or opened.store(SERVICES).failure
-        reports.append(failure.message if failure else None)
-        recovered.set()
+        failing.append(sum(kept.failure is not None for kept in stores))
 
     opened.on_recovery(report)
     opened.items(VMS)
     opened.items(SERVICES)
+    waiting.until("both are watched", lambda: len(fake.calls) == 4)
     refusal = kube_errors.Unavailable("connection refused", operation="GET /x")
-    fake.faults += [calls.Fault(refusal, verb) for verb in ["list", "watch"] * 4]
+    fake.faults += [calls.Fault(refusal, "watch")] * 4
     fake.faults += [calls.Fault(refusal, "create")] * circuit.FAILURES
     for _ in range(circuit.FAILURES):
         with pytest.raises(errors.Unavailable, match="connection refused"):
             opened.create(SERVICES, {"metadata": {"name": "s", "namespace": "n"}})
     with pytest.raises(errors.Unavailable, match="not called"):
         opened.get(SERVICES, "s")
-    assert not recovered.is_set()
+    assert not failing
     fake.break_watches()
-    assert recovered.wait(60)
     waiting.until("the faults are used", lambda: not fake.faults)
-    waiting.until(
-        "both are up to date",
-        lambda: not (opened.store(VMS).failure or opened.store(SERVICES).failure),
-    )
-    assert set(reports) == {None}
+    waiting.until("both are up to date", lambda: failing[-1:] == [0])
     assert opened.get(SERVICES, "s") is None
 
 
