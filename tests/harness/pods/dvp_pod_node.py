@@ -11,8 +11,7 @@ import pytest
 
 from lib.kube import client, resources
 from lib.lab import places
-from lib.lab.dvp import dvp_pod_values as pod_values
-from lib.lab.dvp import kinds
+from lib.lab.dvp import kinds, pod_values
 from lib.lab.dvp.project import Project
 from lib.lab.images import images
 from lib.lab.kube import kube_objects, kubelet
