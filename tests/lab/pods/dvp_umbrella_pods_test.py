@@ -16,8 +16,8 @@ import pytest
 
 from lib.kube import client, resources
 from lib.lab import places
-from lib.lab.dvp import project as projects
 from lib.lab.dvp import pod_values, workload_objects
+from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, kube_objects, kubelet_files
