@@ -52,13 +52,15 @@ def test_the_schema_has_each_value(chart: str) -> None:
 
 @pytest.mark.parametrize("chart", chart_values.CHARTS)
 def test_each_default_is_that_of_values_yaml(chart: str) -> None:
-    """Prints path and default; a required value has none."""
+    """Prints path and default; what is required or not in values.yaml has none."""
     defaults = dict(leaves("", chart_values.values(chart)))
     required = charts.refused(chart_values.ROOT, chart, chart_values.values(chart))
     compared = 0
     for row in chart_values.properties(chart):
         if row.schema.get("type") in FREE or row.path in required:
             assert "default" not in row.schema, row.path
+        elif "default" not in row.schema:
+            assert row.path not in defaults, row.path
         elif "[]" not in row.path:
             stated = row.schema["default"]
             print(f"{row.path}: {stated!r}")
