@@ -133,7 +133,11 @@ def _of_component(
         yield _line(CheckState.SKIPPED, f"{title}: {error}", remedy)
     except config.ConfigError as error:
         lines = str(error).splitlines()
-        texts = "; ".join(line.removeprefix(f"{deployed.FLAG}: ") for line in lines)
+        # What the reader of Deployments reports begins with the title.
+        texts = "; ".join(
+            line.removeprefix(f"{deployed.FLAG}: ").removeprefix(f"{title}: ")
+            for line in lines
+        )
         remedy = "correct the Secret; Pods that wait for it start then"
         yield _failed(f"{title}: {texts}", remedy)
 

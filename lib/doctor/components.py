@@ -6,9 +6,9 @@ from collections.abc import Collection
 import msgspec
 
 from lib.doctor import pods
-from lib.kube import client, listing, objects, resources
+from lib.kube import client, listing, objects, recommended_labels, resources
 
-LABEL = "app.kubernetes.io/name"
+LABEL = recommended_labels.NAME
 """Label of each workload of our charts, and of its Pods.
 
 Their label `app` may be that of Deckhouse's objects.

@@ -8,8 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from lib.doctor import components
-from lib.kube import client, errors, listing, objects, resources
+from lib.kube import (
+    client,
+    errors,
+    listing,
+    objects,
+    recommended_labels,
+    resources,
+)
 from lib.process import decoding
 
 DRIVER = "cinder.csi.openstack.org"
@@ -251,7 +257,7 @@ def _driver(api: client.Api, timeout_s: float, name: str) -> DriverSpec | None:
 def _program(kind: str, workload: _Workload, family: Family) -> ReferenceProgram | None:
     pod = workload.spec.template.spec
     labels = workload.metadata.labels
-    if labels.get(components.LABEL) in family.components:
+    if labels.get(recommended_labels.NAME) in family.components:
         return None
     is_deckhouse = labels.get("module") == family.module
     chosen = _role(labels if is_deckhouse else {}, pod, family)

@@ -20,6 +20,7 @@ TOOL = (
     "lab/dvp:account",
     "lab/dvp:nodes",
     "lab/dvp:services",
+    "lab/machines:chart-doctor-long",
     "lab/machines:tool",
     "lab/osdpl:",
     "lab/tool:",

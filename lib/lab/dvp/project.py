@@ -24,7 +24,10 @@ STORAGE_FIXED = "local-fixed"
 CLASS = "generic"
 IMAGE = "base"
 
-_ALL = ("get", "list", "watch", "create", "update", "patch", "delete")
+_ALL = (
+    *("get", "list", "watch", "create", "update", "patch"),
+    *("delete", "deletecollection"),
+)
 RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (kinds.GROUP, ("virtualmachines",), _ALL),
     (kinds.GROUP, ("virtualdisks",), _ALL),

@@ -11,7 +11,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.charts import charts
 from lib.lab.daemons import csi, csi_node
 from lib.lab.grounds import chart_grounds
-from lib.lab.kube import kube_objects, kubelet
+from lib.lab.kube import kube_objects, kubelet, kubelet_files
 from lib.lab.kube.kube_objects import Json
 from lib.lab.pods import (
     cluster_pods,
@@ -27,6 +27,8 @@ from lib.lab.whole import parts, record
 
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 """Label of the Nodes on which charts install what runs on hosts of a control plane."""
+_FOLDER_CHARACTERS = 60
+"""Of the value kubeletDirectory of csi-node: the path of a socket is limited."""
 _VERB = ("upgrade", "--install")
 
 
@@ -73,11 +75,18 @@ def require(lab: parts.Lab) -> None:
     """Find out, before anything long begins, what is missing.
 
     Raises:
-        LabError: this machine cannot be a node, or an image or the chart is missing.
+        LabError: this machine cannot be a node, the path of the lab is too long, or an
+            image or the chart is missing.
     """
     if not lab.is_own:
         raise errors.LabError("--charts needs the lab's own cluster and cloud")
     chart(lab)
+    folder = str(kubelet_files.kubelet_room(lab.where))
+    if len(folder) > _FOLDER_CHARACTERS:
+        raise errors.LabError(
+            f"folder of the kubelet {folder}: {len(folder)} characters, must be at most"
+            f" {_FOLDER_CHARACTERS}: set XDG_STATE_HOME to a shorter folder"
+        )
     for file in archives(lab).values():
         pod_images.reference(file)
     if reason := pod_host.unavailable(lab.where):

@@ -2,11 +2,24 @@
 
 import contextlib
 import pathlib
+import tempfile
+from collections.abc import Iterator, Mapping
 
 import psutil
 
+from lib.lab import places
 from lib.lab.storage import loop_disks
 from tests.harness.daemons import lab_tool
+
+
+@contextlib.contextmanager
+def short_environment(mine: places.Places, columns: int) -> Iterator[Mapping[str, str]]:
+    """Yield the environment of the tool with a state folder of a short path.
+
+    A socket of csi-node is below it. See `lab_tool.environment`; the folder is removed.
+    """
+    with tempfile.TemporaryDirectory(prefix="m") as folder:
+        yield {**lab_tool.environment(mine, columns), "XDG_STATE_HOME": folder}
 
 
 class NodeTool(lab_tool.LabTool):

@@ -37,7 +37,7 @@ DOCTOR = (
     r"storageclasses at .+: version storage.k8s.io/v1",
     r"rights in the cloud +dvp-ccm: all 10",
     r"rights in the cloud +csi-controller: all 14",
-    r"rights in the cloud +capdvp: all 31",
+    r"rights in the cloud +capdvp: all 33",
     r"rights in the cloud +cloud-data-discoverer: all 3",
     r"rights +the kubeconfig's user has all 23 permissions of the manifest",
     r"load balancers +version v1; all objects named in the configuration exist",

@@ -19,7 +19,7 @@ from lib.lab.run import processes
 from lib.lab.slots import leases
 from lib.lab.whole import record, whole
 from tests.harness import testing, waiting
-from tests.harness.daemons import lab_tool, node_tool
+from tests.harness.daemons import node_tool
 from tests.harness.images import building
 
 LIMIT_S = 600
@@ -53,12 +53,12 @@ def tool(lease: leases.Lease) -> Iterator[node_tool.NodeTool]:
     if reason := pod_host.unavailable(lease.where):
         pytest.skip(reason)
     mine = lease.apart("d", OFFSET)
-    env = lab_tool.environment(mine, 150)
-    where = places.default(env)
-    folder, names = where.state.parent / "images", list(pod_values.COMPONENTS)
-    images.build(lease.where, building.source(), names, folder, testing.shown())
-    yield node_tool.NodeTool(where, env, LIMIT_S)
-    whole.down(where, grounds.DvpGrounds(), testing.shown(), wipe=True)
+    with node_tool.short_environment(mine, 150) as env:
+        where = places.default(env)
+        folder, names = where.state.parent / "images", list(pod_values.COMPONENTS)
+        images.build(lease.where, building.source(), names, folder, testing.shown())
+        yield node_tool.NodeTool(where, env, LIMIT_S)
+        whole.down(where, grounds.DvpGrounds(), testing.shown(), wipe=True)
 
 
 def test_a_lab_of_pods_from_up_to_down(tool: node_tool.NodeTool) -> None:

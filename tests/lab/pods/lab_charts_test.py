@@ -84,10 +84,22 @@ def tool(lease: leases.Lease) -> Iterator[ChartTool]:
     if reason := pod_host.unavailable(lease.where):
         pytest.skip(reason)
     mine = lease.apart("c", OFFSET)
+    with node_tool.short_environment(mine, 150) as env:
+        where = places.default(env)
+        yield ChartTool(where, env, LIMIT_S)
+        whole.down(where, grounds.OpenStackGrounds(), testing.shown(), wipe=True)
+
+
+def test_a_path_that_is_too_long_is_one_sentence(lease: leases.Lease) -> None:
+    """In this folder of a test slot the socket of csi-node would have no path."""
+    mine = lease.apart("long", OFFSET)
     env = lab_tool.environment(mine, 150)
     where = places.default(env)
-    yield ChartTool(where, env, LIMIT_S)
-    whole.down(where, grounds.OpenStackGrounds(), testing.shown(), wipe=True)
+    tool = ChartTool(where, env, LIMIT_S)
+    code, printed = tool.run("up", "--charts", *tool.folders())
+    assert code == 1
+    assert "must be at most 60: set XDG_STATE_HOME" in " ".join(printed.split())
+    assert processes.names(where) == ()
 
 
 def test_images_that_are_not_built_are_one_sentence(tool: ChartTool) -> None:

@@ -166,7 +166,7 @@ ROWS: dict[str, tuple[Callable[[], Scene], tuple[tuple[str, str], ...]]] = {
         (
             (
                 "FAIL",
-                f"{FIRST}: {FIRST}: no container has --cloud-config; set"
+                f"{FIRST}: no container has --cloud-config; set"
                 " --cloud-config or --cloud-config-secret",
             ),
             *NO_CLOUD,

@@ -1,0 +1,7 @@
+"""Labels that Kubernetes recommends for the objects of an application.
+
+Source: Kubernetes, Recommended Labels.
+"""
+
+NAME = "app.kubernetes.io/name"
+"""Name of the component, whatever its objects are called."""
