@@ -32,8 +32,10 @@ PACKAGED = (
     "lab/images:all-long",
     "lab/pods:",
     "lab/kubelet:demo-long",
+    "lab/osdpl:demo-long",
     "lab/services:pages-long",
     "lab/tool:commands-long",
+    "lab/tool:deployed-long",
     "lab/tool:shells-long",
 )
 """They run the tool as it is packaged, or all programs."""
