@@ -23,6 +23,9 @@ NOT_USED_IN_PARENT = {
     # Images and snapshots of the project are watched once a machine names one.
     *((GROUP, "virtualimages", verb) for verb in ("list", "watch")),
     *((GROUP, "virtualdisksnapshots", verb) for verb in ("list", "watch")),
+    # Machines have one disk, and one volume; see capdvp_rights_test.
+    (GROUP, "virtualdisks", "deletecollection"),
+    (GROUP, "virtualmachineblockdeviceattachments", "deletecollection"),
 }
 """Rights for what does not happen here."""
 NOT_USED_IN_CHILD = {
