@@ -9,42 +9,37 @@ from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
     _runtime_version.Domain.PUBLIC,
     7,
     35,
     1,
-    "",
-    "lib/csi/spec/pluginregistration.proto",
+    '',
+    'lib/csi/spec/pluginregistration.proto'
 )
 # @@protoc_insertion_point(imports)
 
 _sym_db = _symbol_database.Default()
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n%lib/csi/spec/pluginregistration.proto\x12\x12pluginregistration"V\n\nPluginInfo\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x1a\n\x12supported_versions\x18\x04 \x03(\t">\n\x12RegistrationStatus\x12\x19\n\x11plugin_registered\x18\x01 \x01(\x08\x12\r\n\x05\x65rror\x18\x02 \x01(\t"\x1c\n\x1aRegistrationStatusResponse"\r\n\x0bInfoRequest2\xd2\x01\n\x0cRegistration\x12L\n\x07GetInfo\x12\x1f.pluginregistration.InfoRequest\x1a\x1e.pluginregistration.PluginInfo"\x00\x12t\n\x18NotifyRegistrationStatus\x12&.pluginregistration.RegistrationStatus\x1a..pluginregistration.RegistrationStatusResponse"\x00\x42/Z-k8s.io/kubelet/pkg/apis/pluginregistration/v1b\x06proto3'
-)
+
+
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%lib/csi/spec/pluginregistration.proto\x12\x12pluginregistration\"V\n\nPluginInfo\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x1a\n\x12supported_versions\x18\x04 \x03(\t\">\n\x12RegistrationStatus\x12\x19\n\x11plugin_registered\x18\x01 \x01(\x08\x12\r\n\x05\x65rror\x18\x02 \x01(\t\"\x1c\n\x1aRegistrationStatusResponse\"\r\n\x0bInfoRequest2\xd2\x01\n\x0cRegistration\x12L\n\x07GetInfo\x12\x1f.pluginregistration.InfoRequest\x1a\x1e.pluginregistration.PluginInfo\"\x00\x12t\n\x18NotifyRegistrationStatus\x12&.pluginregistration.RegistrationStatus\x1a..pluginregistration.RegistrationStatusResponse\"\x00\x42/Z-k8s.io/kubelet/pkg/apis/pluginregistration/v1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(
-    DESCRIPTOR, "lib.csi.spec.pluginregistration_pb2", _globals
-)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'lib.csi.spec.pluginregistration_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    _globals["DESCRIPTOR"]._loaded_options = None
-    _globals["DESCRIPTOR"]._serialized_options = (
-        b"Z-k8s.io/kubelet/pkg/apis/pluginregistration/v1"
-    )
-    _globals["_PLUGININFO"]._serialized_start = 61
-    _globals["_PLUGININFO"]._serialized_end = 147
-    _globals["_REGISTRATIONSTATUS"]._serialized_start = 149
-    _globals["_REGISTRATIONSTATUS"]._serialized_end = 211
-    _globals["_REGISTRATIONSTATUSRESPONSE"]._serialized_start = 213
-    _globals["_REGISTRATIONSTATUSRESPONSE"]._serialized_end = 241
-    _globals["_INFOREQUEST"]._serialized_start = 243
-    _globals["_INFOREQUEST"]._serialized_end = 256
-    _globals["_REGISTRATION"]._serialized_start = 259
-    _globals["_REGISTRATION"]._serialized_end = 469
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'Z-k8s.io/kubelet/pkg/apis/pluginregistration/v1'
+  _globals['_PLUGININFO']._serialized_start=61
+  _globals['_PLUGININFO']._serialized_end=147
+  _globals['_REGISTRATIONSTATUS']._serialized_start=149
+  _globals['_REGISTRATIONSTATUS']._serialized_end=211
+  _globals['_REGISTRATIONSTATUSRESPONSE']._serialized_start=213
+  _globals['_REGISTRATIONSTATUSRESPONSE']._serialized_end=241
+  _globals['_INFOREQUEST']._serialized_start=243
+  _globals['_INFOREQUEST']._serialized_end=256
+  _globals['_REGISTRATION']._serialized_start=259
+  _globals['_REGISTRATION']._serialized_end=469
 # @@protoc_insertion_point(module_scope)

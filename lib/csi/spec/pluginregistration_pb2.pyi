@@ -16,13 +16,7 @@ class PluginInfo(_message.Message):
     name: str
     endpoint: str
     supported_versions: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(
-        self,
-        type: _Optional[str] = ...,
-        name: _Optional[str] = ...,
-        endpoint: _Optional[str] = ...,
-        supported_versions: _Optional[_Iterable[str]] = ...,
-    ) -> None: ...
+    def __init__(self, type: _Optional[str] = ..., name: _Optional[str] = ..., endpoint: _Optional[str] = ..., supported_versions: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RegistrationStatus(_message.Message):
     __slots__ = ("plugin_registered", "error")
@@ -30,9 +24,7 @@ class RegistrationStatus(_message.Message):
     ERROR_FIELD_NUMBER: _ClassVar[int]
     plugin_registered: bool
     error: str
-    def __init__(
-        self, plugin_registered: _Optional[bool] = ..., error: _Optional[str] = ...
-    ) -> None: ...
+    def __init__(self, plugin_registered: _Optional[bool] = ..., error: _Optional[str] = ...) -> None: ...
 
 class RegistrationStatusResponse(_message.Message):
     __slots__ = ()
