@@ -39,7 +39,7 @@ DOCTOR = (
     r"rights in the cloud +csi-controller: all 14",
     r"rights in the cloud +capdvp: all 33",
     r"rights in the cloud +cloud-data-discoverer: all 3",
-    r"rights +the kubeconfig's user has all 23 permissions of the manifest",
+    r"rights +the kubeconfig's user has all 22 permissions of the manifest",
     r"load balancers +version v1; all objects named in the configuration exist",
 )
 """What `mooring doctor` reports of a parent."""
