@@ -17,7 +17,10 @@ from tests.harness.daemons import tool
 from tests.harness.dvp.dvp_parent import DvpParent
 
 TIMEOUT_S = 10.0
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+VERBS = (
+    *("get", "list", "watch", "create", "update", "patch"),
+    *("delete", "deletecollection"),
+)
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 RESOURCES = {
     (rule.group, resource): rule in permissions.project
