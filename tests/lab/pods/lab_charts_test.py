@@ -95,6 +95,7 @@ def test_a_path_that_is_too_long_is_one_sentence(lease: leases.Lease) -> None:
     mine = lease.apart("long", OFFSET)
     env = lab_tool.environment(mine, 150)
     where = places.default(env)
+    (where.state.parent / "images").mkdir(parents=True)
     tool = ChartTool(where, env, LIMIT_S)
     code, printed = tool.run("up", "--charts", *tool.folders())
     assert code == 1
