@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from lib.doctor import components, pods
-from lib.kube import client, errors, listing, objects, resources
+from lib.kube import client, container_variables, errors, listing, objects, resources
 from lib.process import config, decoding
 
 FLAG, SECRET_FLAG = "--cloud-config", "--cloud-config-secret"  # a flag
@@ -49,7 +49,7 @@ class SecretKey:
     key: str = ""
     folder: str = ""
     paths: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    variables: Sequence[pods.ContainerVariable] = dataclasses.field(
+    variables: Sequence[container_variables.ContainerVariable] = dataclasses.field(
         default=(), repr=False
     )
 
@@ -131,7 +131,9 @@ def read(
 
 
 def _text(
-    where: SecretKey, variable: pods.ContainerVariable, values: Mapping[str, bytes]
+    where: SecretKey,
+    variable: container_variables.ContainerVariable,
+    values: Mapping[str, bytes],
 ) -> str | None:
     """Return the value of a variable; None: it is not known."""
     source = variable.value_from

@@ -5,7 +5,7 @@ Source: Kubernetes core/v1 PodSpec.
 
 import msgspec
 
-from lib.kube import objects
+from lib.kube import container_variables, objects
 
 
 class KeyToPath(msgspec.Struct, frozen=True):
@@ -37,27 +37,6 @@ class VolumeMount(msgspec.Struct, frozen=True, rename="camel"):
     sub_path: str = ""
 
 
-class KeyRef(msgspec.Struct, frozen=True):
-    """A key of a Secret."""
-
-    name: str = ""
-    key: str = ""
-
-
-class VariableSource(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a variable has its value; only Secrets have content here."""
-
-    secret_key_ref: KeyRef | None = None
-
-
-class ContainerVariable(msgspec.Struct, frozen=True, rename="camel"):
-    """A variable of a container."""
-
-    name: str = ""
-    value: str = ""
-    value_from: VariableSource | None = None
-
-
 class Container(msgspec.Struct, frozen=True, rename="camel"):
     """Image, command line, variables and mounts of a container."""
 
@@ -65,7 +44,7 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
-    env: tuple[ContainerVariable, ...] = ()
+    env: tuple[container_variables.ContainerVariable, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 

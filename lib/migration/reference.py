@@ -10,6 +10,7 @@ import msgspec
 
 from lib.kube import (
     client,
+    container_variables,
     errors,
     listing,
     objects,
@@ -70,21 +71,6 @@ OPENSTACK = Family(
 )
 
 
-class _KeyRef(msgspec.Struct, frozen=True):
-    name: str = ""
-    key: str = ""
-
-
-class _Source(msgspec.Struct, frozen=True, rename="camel"):
-    secret_key_ref: _KeyRef | None = None
-
-
-class _Variable(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    value: str = ""
-    value_from: _Source | None = None
-
-
 class _Mount(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     mount_path: str = ""
@@ -111,7 +97,7 @@ class _Container(msgspec.Struct, frozen=True, rename="camel"):
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
-    env: tuple[_Variable, ...] = ()
+    env: tuple[container_variables.ContainerVariable, ...] = ()
     volume_mounts: tuple[_Mount, ...] = ()
 
     @property

@@ -20,7 +20,7 @@ from lib.lab.storage import loop_disks, metadata_service, node_keeper
 
 NAME = "pod-node"
 METADATA = "metadata"
-"""Name of the port of the metadata service."""
+"""Port of the metadata service in `places.Places`."""
 _PERIOD_S = 1.0
 _START_S = 300.0
 _STOP_S = 60.0
