@@ -90,7 +90,7 @@ class StandIn:
         self.calls.append(call)
         name = _unversioned(call)
         if name in self.silent:
-            self.release.wait(10)
+            self.release.wait(60)
         if self.faults[name]:
             fault = self.faults[name].pop(0)
             headers = {"X-Openstack-Request-Id": "req-1"} | fault.headers
