@@ -1,15 +1,14 @@
-"""The table of `lab up`: servers, pods, Nodes, an address, a volume, and Machines."""
+"""The table of `lab up`: servers, pods, Nodes, Machines, an address, and a volume."""
 
 import contextlib
-import functools
+from functools import partial
 
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.lab.daemons import csi
-from lib.lab.grounds import servers
 from lib.lab.kube import kube_objects
 from lib.lab.run import observed_steps
-from lib.lab.whole import chart_steps, component_demo, demo, machine_demo, parts, whole
+from lib.lab.whole import chart_steps, component_demo, machine_demo, parts, whole
 
 NAME, NAMESPACE = chart_steps.NAME, chart_steps.NAMESPACE
 """Of a Service and a claim, which stay in the lab."""
@@ -29,11 +28,13 @@ class LabPath:
         """Return the steps of the components that run, in order."""
         lab, step = self._lab, observed_steps.ObservedStep
         names = lab.record.servers if lab.record.charts else lab.record.names
-        steps = [step(f"server {n}", _wait, self._server(n)) for n in names]
+        steps = [step(f"server {n}", _wait, partial(self._server, n)) for n in names]
         if self._charts is not None:
             steps += self._charts.pods()
         if lab.has_manager:
-            steps += [step(f"Node {n}", _wait, self._node(n)) for n in names]
+            steps += [step(f"Node {n}", _wait, partial(self._node, n)) for n in names]
+        if (machines := machine_demo.of(lab)) is not None:
+            steps += machines.ready()
         if lab.record.charts and lab.has_discovery:
             steps.append(component_demo.ComponentLife(lab).discovered())
         if lab.has_balancers:
@@ -44,8 +45,7 @@ class LabPath:
         elif lab.has_claims and not lab.has_volumes:
             title = f"claim {NAMESPACE}/{NAME}: bound"
             steps.append(step(title, self._claim, self._bound))
-        machines = machine_demo.of(lab)
-        return (*steps, *(machines.ready() if machines is not None else ()))
+        return tuple(steps)
 
     def delete(self) -> None:
         """Delete what the steps create; fine when it is absent."""
@@ -54,25 +54,11 @@ class LabPath:
         if self._charts is not None:
             self._charts.delete()
 
-    def _server(self, name: str) -> "functools.partial[str]":
-        return functools.partial(self._server_now, name)
+    def _server(self, name: str) -> str:
+        return self._look().active_server(name)
 
-    def _node(self, name: str) -> "functools.partial[str]":
-        return functools.partial(self._node_now, name)
-
-    def _server_now(self, name: str) -> str:
-        server = self._look().server(name)
-        if server is None or server.status != servers.ACTIVE:
-            return ""
-        where = f" in zone {server.zone}" if server.zone else ""
-        return f"{server.id}{where}: {', '.join(server.addresses)}"
-
-    def _node_now(self, name: str) -> str:
-        view = self._look()
-        node = view.node(name)
-        if node is None or not demo.initialised([name])(view):
-            return ""
-        return f"{node.provider_id}, {node.type}, zone {node.zone}"
+    def _node(self, name: str) -> str:
+        return self._look().initialised_node(name)
 
     def _expose(self) -> None:
         spec = {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]}

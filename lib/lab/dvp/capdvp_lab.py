@@ -183,9 +183,25 @@ class Workers:
     """Implements `machine_grounds.MachineDeployments`."""
 
     key = f"{workload.NAMESPACE}/{DEPLOYMENT}"
+    cluster_key = f"{workload.NAMESPACE}/{CLUSTER}"
 
     def __init__(self, objects: kube_objects.Objects) -> None:
         self._objects = objects
+
+    def endpoint(self) -> str:
+        """See the protocol."""
+        document = self._objects.get(workload.CLUSTERS, CLUSTER) or {}
+        done = document.get("status", {}).get("initialization", {})
+        endpoint = document.get("spec", {}).get("controlPlaneEndpoint", {})
+        parts = ("infrastructureProvisioned", "controlPlaneInitialized")
+        if not endpoint.get("host") or not all(map(done.get, parts)):
+            return ""
+        return f"{endpoint['host']}:{endpoint['port']}"
+
+    def replicas(self) -> int:
+        """See the protocol."""
+        document = self._objects.get(workload.DEPLOYMENTS, DEPLOYMENT) or {}
+        return int(document.get("spec", {}).get("replicas", 0))
 
     def machines(self) -> tuple[LabMachine, ...]:
         """See the protocol."""

@@ -10,9 +10,10 @@ from lib.lab.run import progress
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabMachine:
-    """A Machine. template: name of its machine template.
+    """A Machine. name: also of its server and its Node.
 
-    is_running: its Node has joined, and is initialised.
+    template: name of its machine template. is_running: its Node has joined, and is
+    initialised.
     """
 
     name: str
@@ -26,6 +27,19 @@ class MachineDeployments(Protocol):
     @property
     def key(self) -> str:
         """namespace/name of it."""
+        ...
+
+    @property
+    def cluster_key(self) -> str:
+        """namespace/name of its Cluster."""
+        ...
+
+    def endpoint(self) -> str:
+        """Return the Cluster's endpoint; empty until the Cluster is provisioned."""
+        ...
+
+    def replicas(self) -> int:
+        """Return the desired number of Machines."""
         ...
 
     def machines(self) -> tuple[LabMachine, ...]:

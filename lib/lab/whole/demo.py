@@ -28,6 +28,22 @@ class View:
             (server for server in self.cloud_servers if server.name == name), None
         )
 
+    def active_server(self, name: str) -> str:
+        """Describe a server; empty until it is ACTIVE."""
+        server = self.server(name)
+        if server is None or server.status != servers.ACTIVE:
+            return ""
+        where = f" in zone {server.zone}" if server.zone else ""
+        return f"{server.id}{where}: {', '.join(server.addresses)}"
+
+    def initialised_node(self, name: str) -> str:
+        """Describe a Node; empty until it is Ready and initialised."""
+        node = self.node(name)
+        if node is None or not initialised([name])(self):
+            return ""
+        where = f", zone {node.zone}" if node.zone else ""
+        return f"{node.provider_id}, {node.type}{where}"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:

@@ -1,29 +1,53 @@
 """The demo of machines of Cluster API: what a user does, and its effect."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from lib.lab.grounds.machine_grounds import LabMachine, MachineDeployments
 from lib.lab.run import observed_steps
-from lib.lab.whole import parts
+from lib.lab.whole import demo, parts
 
 MORE = 1
 """Machines that the demo adds, and removes again."""
 
 
 class MachineSteps:
-    """The steps of the MachineDeployment of a lab: scaled, replaced, scaled again."""
+    """The steps of the MachineDeployment of a lab: scaled, replaced, scaled again.
 
-    def __init__(self, deployment: MachineDeployments) -> None:
+    look: reads the servers and Nodes of these names, at least.
+    """
+
+    def __init__(
+        self,
+        deployment: MachineDeployments,
+        look: Callable[[Iterable[str]], demo.View],
+    ) -> None:
         self._deployment = deployment
+        self._look = look
         self._began: frozenset[str] = frozenset()
         self._template = ""
         self._count = 0
 
     def ready(self) -> tuple[observed_steps.ObservedStep, ...]:
-        """Return the step that follows from what runs already."""
-        title = f"MachineDeployment {self._deployment.key}: Machines Running"
-        return (observed_steps.ObservedStep(title, _wait, self._all_running),)
+        """Return the steps that follow from what runs already, in their order.
+
+        Each server and each Node is one; their names are known when they exist.
+        """
+        title = f"MachineDeployment {self._deployment.key}: Machines"
+        numbers = range(self._deployment.replicas())
+        rows: list[tuple[str, Callable[[], str]]] = [
+            (f"Cluster {self._deployment.cluster_key}", self._deployment.endpoint),
+            (f"{title} created", self._all_created),
+            *(
+                (f"Machine {n + 1}: {part}", functools.partial(observe, n))
+                for part, observe in (("server", self._server), ("Node", self._node))
+                for n in numbers
+            ),
+            (f"{title} Running", self._all_running),
+        ]
+        return tuple(
+            observed_steps.ObservedStep(name, _wait, observe) for name, observe in rows
+        )
 
     def steps(self) -> tuple[observed_steps.ObservedStep, ...]:
         """Return the steps in order; each replaced Machine of the update is one."""
@@ -64,6 +88,23 @@ class MachineSteps:
         self._began = frozenset(each.name for each in self._deployment.machines())
         self._template = self._deployment.roll()
 
+    def _all_created(self) -> str:
+        machines = self._deployment.machines()
+        return _names(machines) if len(machines) >= self._deployment.replicas() else ""
+
+    def _name(self, number: int) -> str:
+        """Return the name of a Machine by its number, from 0; empty: none yet."""
+        machines = self._deployment.machines()
+        return machines[number].name if number < len(machines) else ""
+
+    def _server(self, number: int) -> str:
+        name = self._name(number)
+        return self._look([name]).active_server(name)
+
+    def _node(self, number: int) -> str:
+        name = self._name(number)
+        return self._look([name]).initialised_node(name)
+
     def _all_running(self) -> str:
         machines = self._deployment.machines()
         is_whole = bool(machines) and all(each.is_running for each in machines)
@@ -99,7 +140,11 @@ def of(lab: parts.Lab) -> MachineSteps | None:
     """Return the steps of a lab; None: it has no machines, or none gets a Node."""
     if lab.machines is None or not lab.has_manager:
         return None
-    return MachineSteps(lab.machines.deployment(lab.where))
+    api, cloud = lab.api(), lab.cloud()
+    return MachineSteps(
+        lab.machines.deployment(lab.where),
+        lambda names: parts.view(api, cloud, tuple(names)),
+    )
 
 
 def _names(machines: Iterable[LabMachine]) -> str:

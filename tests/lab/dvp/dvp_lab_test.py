@@ -65,6 +65,10 @@ def check_path(text: str) -> None:
     assert_row(rows, r"Service default/mooring-lab: address +[\d.]+ +192\.0\.2\.\d+")
     assert_row(rows, r"claim default/mooring-lab: bound +[\d.]+ +volume pvc-")
     machine = r"workers-[a-z0-9]+-[a-z0-9]+"
+    assert_row(rows, r"Cluster machines/lab +[\d.]+ +[\d.]+:\d+")
+    for number in (1, 2):
+        assert_row(rows, rf"Machine {number}: server +[\d.]+ +{machine}: 10")
+        assert_row(rows, rf"Machine {number}: Node +[\d.]+ +dvp://{machine}, generic")
     assert_row(
         rows,
         rf"MachineDeployment machines/workers: Machines Running +[\d.]+"

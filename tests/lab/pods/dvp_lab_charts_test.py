@@ -34,6 +34,12 @@ EVIDENCE = {
     f"driver on {record.NODE}": grounds.DRIVER,
     "claim default/mooring-lab: bound": "volume ",
     FILE: "/data/lines written",
+    "Cluster machines/lab": r"[\d.]+:\d+",
+    "MachineDeployment machines/workers: Machines created": rf"{MACHINE}, {MACHINE}",
+    "Machine 1: server": rf"{MACHINE}: [\d.]+",
+    "Machine 2: server": rf"{MACHINE}: [\d.]+",
+    "Machine 1: Node": rf"dvp://{MACHINE}, generic",
+    "Machine 2: Node": rf"dvp://{MACHINE}, generic",
     "MachineDeployment machines/workers: Machines Running": rf"{MACHINE}, {MACHINE}",
 }
 """Beginning of what is observed, by row."""
