@@ -55,7 +55,8 @@ class UmbrellaChart:
     by key. other_form: variable with credentials, which excludes a file of them.
     definitions: kinds of its CRDs that no other check has. open: opens the cloud with
     the credentials of a Deployment, or raises ConfigError. reference: returns the
-    workloads of the reference that run, or raises KubeError.
+    workloads of the reference that run, or raises KubeError. flags: returns problems of
+    the command line of a component, with which it runs all the same.
     """
 
     name: str
@@ -67,6 +68,7 @@ class UmbrellaChart:
     naming: tuple[NamingKind, ...]
     open: Callable[[deployed.CloudFiles, float], checkup.Checkup]
     reference: Callable[[client.Api, float], Sequence[str]]
+    flags: Callable[[str, Sequence[str]], Iterable[config.FieldProblem]]
 
 
 def results(
@@ -89,6 +91,7 @@ def results(
     ]
     return (
         *of_components,
+        *_of_flags(chart, installed),
         *_of_reference(chart, chart.reference(api, timeout_s)),
         *_of_definitions(api, chart, timeout_s),
         *_of_names(api, chart, _offered(clouds), timeout_s),
@@ -173,6 +176,15 @@ def _opened(title: str, cloud: checkup.Checkup) -> CheckResult:
 
 
 # ---------------------------------------------------------------- cluster
+
+
+def _of_flags(
+    chart: UmbrellaChart, installed: Iterable[deployed.Deployed]
+) -> Iterator[CheckResult]:
+    for deployment in installed:
+        for problem in chart.flags(deployment.component, deployment.words):
+            text = f"Deployment {deployment.name}: {problem}"
+            yield _line(CheckState.WARNING, text, "set the value of the chart")
 
 
 def _of_reference(

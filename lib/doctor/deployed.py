@@ -77,12 +77,14 @@ class CloudFiles:
 class Deployed:
     """A Deployment of a component. name: with its namespace.
 
-    secret: of its configuration; an error where the command line names none.
+    secret: of its configuration; an error where the command line names none. words:
+    command lines of its containers.
     """
 
     component: str
     name: str
     secret: SecretKey | config.ConfigError
+    words: tuple[str, ...] = ()
 
 
 def parse(text: str) -> SecretKey:
@@ -237,9 +239,18 @@ def every(
         selectors={"labelSelector": components.LABEL},
     )
     return tuple(
-        Deployed(names[app], item.metadata.key, _attempted(item))
+        Deployed(names[app], item.metadata.key, _attempted(item), _words(item))
         for item in listed.items
         if (app := item.metadata.labels.get(components.LABEL, "")) in names
+    )
+
+
+def _words(deployment: _Deployment) -> tuple[str, ...]:
+    containers = deployment.spec.template.spec.containers
+    return tuple(
+        word
+        for container in containers
+        for word in (*container.command, *container.args)
     )
 
 

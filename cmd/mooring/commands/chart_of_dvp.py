@@ -1,6 +1,6 @@
 """What `mooring doctor --cloud=dvp` expects of the chart cloud-provider-dvp."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lib.cloud import checkup
@@ -12,6 +12,7 @@ from lib.doctor.chart import CloudName, NamingKind, NamingObject, UmbrellaChart
 from lib.kube import client, resources
 from lib.migration import reference
 from lib.migration.dvp import dvp_changeover
+from lib.process import config as process_config
 from mooring.commands import memory_files, providers
 
 _CLASSES = resources.Resource(
@@ -43,9 +44,12 @@ def expected() -> UmbrellaChart:
         ),
         _open,
         _running_reference,
+        _of_zones,
     )
 
 
+_NO_ZONE = "default"
+"""Of the reference: what it publishes without zones."""
 _SHARED = ("csi-controller", "cloud-data-discoverer")
 """Components of several clouds; the umbrella chart adds the cloud to their names."""
 
@@ -64,6 +68,29 @@ def _open(files: deployed.CloudFiles, timeout_s: float) -> checkup.Checkup:
 def _running_reference(api: client.Api, timeout_s: float) -> tuple[str, ...]:
     observed = reference.read(api, timeout_s, dvp_changeover.REFERENCE)
     return reference.running(observed)
+
+
+# ---------------------------------------------------------------- flags: pure
+
+
+def _of_zones(
+    component: str, words: Sequence[str]
+) -> Iterator[process_config.FieldProblem]:
+    """Yield zones that do not constrain where VMs are placed, or with no host."""
+    if component != "capdvp":
+        return
+    flag = "--zones"  # of capdvp
+    texts = [word.removeprefix(f"{flag}=") for word in words if word.startswith(flag)]
+    zones = ",".join(texts).split(",")
+    expected = (
+        "values of the label topology.kubernetes.io/zone of hosts of the parent"
+        " (global.zones)"
+    )
+    if not any(zones):
+        yield process_config.not_set(flag, f"{expected}: VMs are placed on any host")
+    elif _NO_ZONE in zones:
+        more = f'{expected}: "{_NO_ZONE}" is the name for a parent without zones'
+        yield process_config.required(flag, ",".join(zones), more)
 
 
 # ---------------------------------------------------------------- names: pure

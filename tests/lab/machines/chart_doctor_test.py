@@ -115,21 +115,23 @@ def is_served(api: client.Api) -> bool:
     return any(row["name"] == SHAPES.plural for row in document["resources"])
 
 
-def patched_variable(stage: Stage, **variable: str) -> Callable[[], None]:
-    """Set a variable of dvp-ccm; return what restores the Deployment."""
-    live = stage.objects.get(resources.DEPLOYMENTS, "dvp-ccm")
+@contextlib.contextmanager
+def changed(stage: Stage, name: str, change: Callable[[Json], Json]) -> Iterator[None]:
+    """Change the container of a Deployment while the block runs."""
+    live = stage.objects.get(resources.DEPLOYMENTS, name)
     assert live is not None
     spec = live["spec"]["template"]["spec"]
     (container,) = spec["containers"]
-    others = [row for row in container["env"] if row["name"] != variable["name"]]
 
-    def write(env: list[Json]) -> None:
-        containers = [{**container, "env": env}]
-        template = {"template": {"spec": {**spec, "containers": containers}}}
-        stage.objects.patch(resources.DEPLOYMENTS, "dvp-ccm", spec=template)
+    def write(desired: Json) -> None:
+        template = {"template": {"spec": {**spec, "containers": [desired]}}}
+        stage.objects.patch(resources.DEPLOYMENTS, name, spec=template)
 
-    write([*others, variable])
-    return lambda: write(container["env"])
+    write({**container, **change(container)})
+    try:
+        yield
+    finally:
+        write(container)
 
 
 @contextlib.contextmanager
@@ -150,13 +152,16 @@ def no_secret(stage: Stage) -> Iterator[None]:
         stage.write_secret(kubeconfig=stage.valid())
 
 
-@contextlib.contextmanager
-def variable(stage: Stage, name: str, value: str) -> Iterator[None]:
-    restore = patched_variable(stage, name=name, value=value)
-    try:
-        yield
-    finally:
-        restore()
+def variable(
+    stage: Stage, name: str, value: str
+) -> contextlib.AbstractContextManager[None]:
+    """Set a variable of dvp-ccm."""
+
+    def change(container: Json) -> Json:
+        others = [row for row in container["env"] if row["name"] != name]
+        return {"env": [*others, {"name": name, "value": value}]}
+
+    return changed(stage, "dvp-ccm", change)
 
 
 @contextlib.contextmanager
@@ -340,6 +345,21 @@ def test_a_release_without_mistakes_has_no_failure(stage: Stage) -> None:
         user = f"user system:serviceaccount:{stage.project.namespace}:"
         assert any(f"{title}: {user}" in line for line in lines), name
     assert "OK 2 names in objects of the cluster exist" in lines
+
+
+@pytest.mark.parametrize("zones", ["", "default"])
+def test_zones_that_constrain_nothing_are_a_warning(stage: Stage, zones: str) -> None:
+    def change(container: Json) -> Json:
+        others = [word for word in container["args"] if "--zones" not in word]
+        return {"args": [*others, *([f"--zones={zones}"] if zones else [])]}
+
+    with changed(stage, "capdvp", change):
+        lines = stage.doctor()
+    (warning,) = (line for line in lines if line.startswith("WARN "))
+    print(warning)
+    problem = f'invalid value "{zones}"' if zones else "not set"
+    title = f"WARN Deployment {SPACE}/capdvp: --zones: {problem}: must be values of"
+    assert warning.startswith(title)
 
 
 @pytest.mark.parametrize("row", ROWS)

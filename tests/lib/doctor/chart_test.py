@@ -2,7 +2,7 @@
 
 import base64
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -109,6 +109,7 @@ class Scene:
             (chart.NamingKind(CLASSES, names),),
             self.open,
             lambda api, timeout_s: self.running,
+            zones_of,
         )
 
     def deployment(self) -> Json:
@@ -126,6 +127,12 @@ class Scene:
             "labels": {"app.kubernetes.io/name": "manager"},
         }
         return {"metadata": about, "spec": {"template": {"spec": pod}}}
+
+
+def zones_of(component: str, words: Sequence[str]) -> Iterator[config.FieldProblem]:
+    assert component == "manager"
+    if "--zones=" in words:
+        yield config.not_set("--zones", "zones of the cloud")
 
 
 def from_secret(key: str) -> Json:
@@ -211,6 +218,14 @@ ROWS: dict[str, tuple[Callable[[], Scene], tuple[tuple[str, str], ...]]] = {
     "rejected": (
         lambda: Scene(is_accepted=False),
         (("FAIL", f"{TITLE}: the credentials are rejected"), *NO_CLOUD),
+    ),
+    "no zones": (
+        lambda: Scene(args=(*Scene().args, "--zones=")),
+        (
+            *VALID,
+            ("WARN", f"{FIRST}: --zones: not set: must be zones of the cloud"),
+            *REST,
+        ),
     ),
     "the reference runs": (
         lambda: Scene(running=("Deployment old/manager",)),
