@@ -20,6 +20,8 @@ BOUNDS: Mapping[str, str] = {
     "minLength": "{} characters or more",
     "maxLength": "{} characters or fewer",
     "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "maxProperties": "at most {} keys",
     "pattern": "pattern `{}`",
 }
 """Bounds of the schema, and how the page shows them."""
@@ -32,12 +34,13 @@ class Property:
     """A property of a chart's schema.
 
     path: its keys, with `[]` after that of a list. schema: with what it refers to.
-    default: the value in values.yaml; None: it has none.
+    default: the value in values.yaml, otherwise that of the schema; None: it has none.
     """
 
     path: str
     schema: Mapping[str, Any]
     default: object
+    is_required: bool
 
 
 def tables() -> sheets.Tables:
@@ -47,12 +50,11 @@ def tables() -> sheets.Tables:
 
 def rows(chart: str) -> Iterator[tuple[str, ...]]:
     """Yield a row for each property of a chart's schema."""
-    required = set(charts.refused(ROOT, chart, values(chart)))
     for item in properties(chart):
-        default = "required" if item.path in required else _default(item)
-        bounds = _bounds(item.schema)
+        default = "required" if item.is_required else _default(item)
         meaning = item.schema["description"]
-        yield sheets.code(item.path), _kind(item.schema), default, bounds, meaning
+        kind = _kind(item.schema)
+        yield sheets.code(item.path), kind, default, bounds(item.schema), meaning
 
 
 def schema(chart: str) -> Mapping[str, Any]:
@@ -70,32 +72,38 @@ def values(chart: str) -> Mapping[str, Any]:
 def properties(chart: str) -> Iterator[Property]:
     """Yield each property of a chart's schema, those of items of lists included."""
     document = schema(chart)
-    definitions = document["definitions"]
-    yield from _inside("", document, values(chart), definitions)
+    inside = _Inside(document, frozenset(charts.refused(ROOT, chart, values(chart))))
+    yield from inside.properties("", document, values(chart))
 
 
-def _inside(
-    prefix: str,
-    node: Mapping[str, Any],
-    defaults: object,
-    definitions: Mapping[str, Any],
-) -> Iterator[Property]:
-    for key, own in node.get("properties", {}).items():
-        default = defaults.get(key) if isinstance(defaults, dict) else None
-        row = _resolved(own, definitions)
-        if "items" in row:
-            row = {**row, "items": _resolved(row["items"], definitions)}
-        path = f"{prefix}{key}"
-        yield Property(path, row, default)
-        yield from _inside(f"{path}.", row, default, definitions)
-        yield from _inside(f"{path}[].", row.get("items", {}), None, definitions)
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Inside:
+    """A schema. refused: paths of default values that it rejects."""
 
+    document: Mapping[str, Any]
+    refused: frozenset[str]
 
-def _resolved(
-    node: Mapping[str, Any], definitions: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    reference = str(node.get("$ref", "")).rpartition("/")[2]
-    return {**definitions[reference], **node} if reference else node
+    def properties(
+        self, prefix: str, node: Mapping[str, Any], defaults: object
+    ) -> Iterator[Property]:
+        """Yield what is below a node. defaults: its value in values.yaml."""
+        for key, own in node.get("properties", {}).items():
+            row = self._resolved(own)
+            if "items" in row:
+                row = {**row, "items": self._resolved(row["items"])}
+            default = row.get("default")
+            if isinstance(defaults, dict):
+                default = defaults.get(key, default)
+            path = f"{prefix}{key}"
+            of_item = prefix.endswith("[].") and key in node.get("required", ())
+            yield Property(path, row, default, of_item or path in self.refused)
+            yield from self.properties(f"{path}.", row, default)
+            yield from self.properties(f"{path}[].", row.get("items", {}), None)
+
+    def _resolved(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
+        reference = str(node.get("$ref", "")).rpartition("/")[2]
+        shared = self.document["definitions"][reference] if reference else {}
+        return {**shared, **node}
 
 
 def _kind(node: Mapping[str, Any]) -> str:
@@ -115,7 +123,8 @@ def _default(item: Property) -> str:
     return sheets.code(str(json.dumps(item.default)).strip('"'))
 
 
-def _bounds(node: Mapping[str, Any]) -> str:
+def bounds(node: Mapping[str, Any]) -> str:
+    """Return the bounds of a value, as a sentence of the page."""
     inner = node.get("items", {})
     parts = [BOUNDS[key].format(node[key]) for key in BOUNDS if key in node]
     parts = ["not empty" if part == NOT_EMPTY else part for part in parts]
@@ -125,11 +134,12 @@ def _bounds(node: Mapping[str, Any]) -> str:
             parts.insert(0, ", ".join(shown))
     if any_of := node.get("anyOf"):
         alternatives = (
-            str(row["const"]) if "const" in row else _bounds(row) for row in any_of
+            str(row["const"]) if "const" in row else bounds(row) for row in any_of
         )
         parts.append(" or ".join(alternatives))
-    if "pattern" in inner:
-        parts.append(f"items: {_bounds(inner)}")
+    if inner and not inner.keys() & {"properties", "enum"}:
+        parts.append(f"items: {bounds(inner)}")
+    parts += [node["title"]] if "title" in node else []
     if node.get("uniqueItems"):
         parts.append("no item twice")
     return "; ".join(parts)

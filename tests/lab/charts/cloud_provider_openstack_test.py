@@ -33,6 +33,7 @@ MISTAKES = [
     ("number as label", "global.nodeSelector.x=1", "'/global/nodeSelector/x'"),
     ("no such chart", "components.csi-snapshotter=true", "'csi-snapshotter' not"),
     ("zero replicas", "openstack-ccm.replicas=0", "'/replicas': minimum"),
+    ("too many replicas", "openstack-ccm.replicas=12", "'/replicas': maximum"),
     ("image without version", "openstack-ccm.image=r/ccm", "'/image': 'r/ccm'"),
     (
         "port in use",
@@ -59,6 +60,12 @@ MISTAKES = [
         "csi-controller.storageClasses[0].reclaimPolicy=Keep",
         "'/storageClasses/0/reclaimPolicy'",
     ),
+    (
+        "unknown effect of a taint",
+        "openstack-ccm.tolerations[0].effect=NoRun",
+        "'/tolerations/0/effect': value must be one of",
+    ),
+    ("no label", "csi-node.nodeSelector.disk=a b", "'/nodeSelector/disk': 'a b'"),
     ("relative folder", "csi-node.kubeletDirectory=kubelet", "'/kubeletDirectory'"),
     ("no update", "csi-node.maxUnavailable=0", "'/maxUnavailable'"),
     ("unknown mode", "csi-node.registrar.mode=none", "'/registrar/mode': value"),

@@ -289,7 +289,8 @@ def bounds(row: object) -> object:
 def test_rows_of_the_schema_are_those_of_the_library(chart: str) -> None:
     shared = json.loads((ROOT / "charts/library/shared.schema.json").read_text())
     schema = json.loads((charts.folder(ROOT, chart) / "values.schema.json").read_text())
-    assert schema["definitions"]["name"] == shared["definitions"]["name"]
+    for name, definition in shared["definitions"].items():
+        assert schema["definitions"][name] == definition
     compared = 0
     for key, row in shared["properties"].items():
         if key == "metrics":
