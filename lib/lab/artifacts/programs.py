@@ -5,17 +5,15 @@ only when it is complete; two builders wait for one another; a build that was
 interrupted goes on where it stopped.
 """
 
-import contextlib
 import dataclasses
-import fcntl
 import itertools
 import os
 import pathlib
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lib.lab import errors, places
-from lib.lab.artifacts import commands, go_modules, go_toolchain
+from lib.lab.artifacts import commands, go_build, go_modules, go_toolchain
 from lib.lab.run import progress
 
 _CACHED = "available in build cache"
@@ -69,7 +67,7 @@ def build(
     env = os.environ if env is None else env
     if not _missing(where, groups):
         return
-    with _alone(where, shown):
+    with go_build.alone(where, shown):
         missing = _missing(where, groups)
         if not missing:
             return
@@ -92,12 +90,7 @@ def build(
 
 def _flags(module: str) -> tuple[str, ...]:
     """Return what decides how packages are compiled: for `go list` and `go build`."""
-    return (
-        *("-trimpath", "-mod=readonly", "-buildvcs=false"),
-        *("-ldflags", go_modules.ldflags(module)),
-        # The linker throws it away: a tenth of the time, a fifth of the cache.
-        "-gcflags=all=-dwarf=false",
-    )
+    return go_build.flags(go_modules.ldflags(module))
 
 
 def title(programs: Sequence[go_modules.GoProgram], before: int, total: int) -> str:
@@ -107,19 +100,6 @@ def title(programs: Sequence[go_modules.GoProgram], before: int, total: int) -> 
     last = before + len(names)
     span = f"{before + 1}-{last}" if names[1:] else f"{last}"
     return f"{text} ({span} of {total})"
-
-
-@contextlib.contextmanager
-def _alone(where: places.Places, shown: progress.Progress) -> Iterator[None]:
-    """Wait until no other process builds into this cache, and keep others waiting."""
-    where.cache.mkdir(parents=True, exist_ok=True)
-    with (where.cache / "build.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with shown.step("Wait for another build of the lab's programs"):
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,12 +119,10 @@ class _Workshop:
     ) -> None:
         """Build some programs of one module, sharing what they have in common."""
         target = go_modules.folder(self.where.cache, module)
-        sources = self.where.cache / "go" / "sources" / target.name
+        sources = go_build.write_sources(self.where, target.name, files)
         scratch = (target / ".new", pathlib.Path(self.env["GOTMPDIR"]))
-        for needed in (sources, *scratch):
+        for needed in scratch:
             needed.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (sources / name).write_bytes(content)
         try:
             total = self._fetch(module, sources, programs, step)
             self._compile(module, sources, scratch[0], programs, (total, step))

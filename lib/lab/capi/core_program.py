@@ -10,15 +10,13 @@ that a start needs no Go.
 Source: modules/cluster-api/go.mod and go.sum.
 """
 
-import contextlib
-import fcntl
 import os
 import pathlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from lib.lab import errors, places
-from lib.lab.artifacts import commands, go_modules, go_toolchain
+from lib.lab.artifacts import commands, go_build, go_modules, go_toolchain
 from lib.lab.run import progress
 
 NAME = "cluster-api"
@@ -28,12 +26,6 @@ _PACKAGE = "sigs.k8s.io/cluster-api/core"
 _SOURCE = "sigs.k8s.io/cluster-api"
 _CONFIG = "core/config"
 _KEPT = ("crd/bases", "rbac", "webhook")
-_FLAGS = (
-    *("-trimpath", "-mod=readonly", "-buildvcs=false"),
-    *("-ldflags", go_modules.ldflags(NAME)),
-    "-gcflags=all=-dwarf=false",
-)
-"""As `programs` has them: packages that both need are compiled once."""
 
 
 def path(where: places.Places) -> pathlib.Path:
@@ -72,32 +64,19 @@ def build(
     if (target / NAME).exists():
         return
     env = os.environ if env is None else env
-    with _alone(where, shown):
+    with go_build.alone(where, shown):
         if (target / NAME).exists():
             return
         files = go_modules.files(NAME)
         least = go_modules.least_go(files["go.mod"].decode())
         go = go_toolchain.ensure(where, least, env, shown)
-        sources = where.cache / "go" / "sources" / target.name
-        sources.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (sources / name).write_bytes(content)
+        sources = go_build.write_sources(where, target.name, files)
         with shown.step(f"Build {NAME}") as step:
             _build(go, sources, target, go_toolchain.environment(where, env), step)
 
 
 def _folder(where: places.Places) -> pathlib.Path:
     return go_modules.folder(where.cache, NAME)
-
-
-@contextlib.contextmanager
-def _alone(where: places.Places, shown: progress.Progress) -> Iterator[None]:
-    """Wait until no other process builds into this cache, and keep others waiting."""
-    where.cache.mkdir(parents=True, exist_ok=True)
-    with (where.cache / "build.lock").open("w") as lock:
-        with shown.step("Wait for other builds of the lab's programs"):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _build(
@@ -113,8 +92,9 @@ def _build(
         folder.mkdir(parents=True, exist_ok=True)
     try:
         module = _fetch(go, sources, env, step)
+        flags = go_build.flags(go_modules.ldflags(NAME))
         commands.run(
-            [go, "build", "-v", *_FLAGS, "-o", scratch / NAME, _PACKAGE],
+            [go, "build", "-v", *flags, "-o", scratch / NAME, _PACKAGE],
             failure=f"cannot build {NAME}",
             env=env,
             cwd=sources,

@@ -7,7 +7,6 @@ build has finished is kept.
 
 import contextlib
 import dataclasses
-import fcntl
 import functools
 import os
 import pathlib
@@ -15,12 +14,12 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from lib.lab import errors, places
 from lib.lab.artifacts import commands, debian
 from lib.lab.openstack import parallel, resources
-from lib.lab.run import progress
+from lib.lab.run import file_lock, progress
 
 _CERTIFICATES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 _DOWNLOADS = "UV_CACHE_DIR"
@@ -120,16 +119,12 @@ def _python_name() -> str:
     return f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
-@contextlib.contextmanager
-def _alone(install: Install, shown: progress.Progress) -> Iterator[None]:
+def _alone(
+    install: Install, shown: progress.Progress
+) -> contextlib.AbstractContextManager[None]:
     """Wait until no other process builds this folder, and keep others waiting."""
-    with (install.folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with shown.step("Wait for another build of OpenStack"):
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    title = "Wait for another build of OpenStack"
+    return file_lock.held(install.folder / "lock", shown, title)
 
 
 def _mariadb(

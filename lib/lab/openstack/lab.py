@@ -8,7 +8,6 @@ it is seeded; what has started stays when a start fails, so that its log can be 
 import contextlib
 import dataclasses
 import datetime
-import fcntl
 import functools
 import http.client
 import shutil
@@ -34,7 +33,7 @@ from lib.lab.openstack import (
     seed_identity,
     snapshot,
 )
-from lib.lab.run import ports, processes, progress, room
+from lib.lab.run import file_lock, ports, processes, progress, room
 
 SERVICES = layout.SERVICES
 NODE_SERVICES = layout.NODE_SERVICES
@@ -134,17 +133,12 @@ def _status(where: places.Places, name: str) -> ServiceStatus:
     )
 
 
-@contextlib.contextmanager
-def _alone(home: layout.Layout, shown: progress.Progress) -> Iterator[None]:
+def _alone(
+    home: layout.Layout, shown: progress.Progress
+) -> contextlib.AbstractContextManager[None]:
     """Wait until no other process starts this lab's OpenStack."""
-    home.root.mkdir(parents=True, exist_ok=True)
-    with (home.root / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with shown.step("Wait for another start of OpenStack"):
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    title = "Wait for another start of OpenStack"
+    return file_lock.held(home.root / "lock", shown, title)
 
 
 def _mark(home: layout.Layout, name: str = snapshot.SEEDED) -> _Mark | None:

@@ -6,18 +6,16 @@ paths are those of the lab that made it; `readdress.py` changes them.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import pathlib
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator
 
 from lib.lab import errors
 from lib.lab.openstack import layout, resources
-from lib.lab.run import progress
+from lib.lab.run import file_lock, progress
 
 RESTORED = "restored.json"
 """Name of the file of the lab that made the snapshot, in data just restored."""
@@ -48,17 +46,12 @@ def find(home: layout.Layout) -> pathlib.Path | None:
     return next(iter(sorted(folder(home).glob(f"{_stem(home)}*{_SUFFIX}"))), None)
 
 
-@contextlib.contextmanager
-def alone(home: layout.Layout, shown: progress.Progress) -> Iterator[None]:
+def alone(
+    home: layout.Layout, shown: progress.Progress
+) -> contextlib.AbstractContextManager[None]:
     """Wait until no other lab makes a snapshot, and keep others waiting."""
-    folder(home).mkdir(parents=True, exist_ok=True)
-    with (folder(home) / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with shown.step("Wait for the first start of another OpenStack"):
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    title = "Wait for the first start of another OpenStack"
+    return file_lock.held(folder(home) / "lock", shown, title)
 
 
 def take(home: layout.Layout) -> None:

@@ -6,7 +6,6 @@ its dependencies. To be started in the network namespace of the node, see
 """
 
 import datetime
-import fcntl
 import importlib.resources
 import os
 import pathlib
@@ -19,6 +18,7 @@ from lib.lab.artifacts import (
     commands,
     debian,
     debian_trees,
+    go_build,
     go_modules,
     go_toolchain,
 )
@@ -48,24 +48,15 @@ def build(where: places.Places, shown: progress.Progress) -> pathlib.Path:
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with (where.cache / "build.lock").open("w") as lock, shown.step(f"Build {NAME}"):
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with go_build.alone(where, shown), shown.step(f"Build {NAME}"):
         least = go_modules.least_go(contents["go.mod"].decode())
         go = go_toolchain.ensure(where, least, os.environ, shown)
-        sources = where.cache / "go" / "sources" / NAME
-        sources.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            (sources / name).write_bytes(content)
+        sources = go_build.write_sources(where, NAME, contents)
         env = go_toolchain.environment(where, os.environ)
         pathlib.Path(env["GOTMPDIR"]).mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{NAME}.new")
         commands.run(
-            # Flags as for the other programs, whose packages are compiled already.
-            [
-                *(go, "build", "-trimpath", "-mod=readonly", "-buildvcs=false"),
-                *("-ldflags", flags, "-gcflags=all=-dwarf=false"),
-                *("-o", str(part), _PACKAGE),
-            ],
+            [go, "build", *go_build.flags(flags), "-o", str(part), _PACKAGE],
             failure=f"cannot build {NAME}",
             env=env,
             cwd=sources,
