@@ -6,7 +6,6 @@ its objects and webhook configurations remain, as in a cluster whose manager is 
 """
 
 import datetime
-import http.client
 import json
 import pathlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +28,6 @@ PORTS = {WEBHOOKS: 40, HEALTH: 41}
 """Distances from the first port of the lab: after those of a lab and its parent."""
 
 _READY_S = 90.0
-_ANSWER_S = 5.0
 _APPLY_S = 60.0
 _DEFINITIONS = resources.DEFINITIONS.path()
 _KINDS = {
@@ -104,16 +102,7 @@ def down(where: places.Places) -> None:
 
 def serves(where: places.Places) -> bool:
     """Report whether the manager is ready: its caches and its webhooks."""
-    connection = http.client.HTTPConnection(
-        ports.LOOPBACK, port(where, HEALTH), timeout=_ANSWER_S
-    )
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+    return admin_api.serves(port(where, HEALTH), "/readyz")
 
 
 def arguments(

@@ -6,7 +6,6 @@ is missing.
 """
 
 import contextlib
-import http.client
 import json
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from lib.lab.daemons import ccm
 from lib.lab.dvp import capdvp_objects, parent
 from lib.lab.dvp import workload_objects as workload
 from lib.lab.grounds.machine_grounds import LabMachine
-from lib.lab.kube import cluster, control_plane, kube_objects
+from lib.lab.kube import admin_api, cluster, control_plane, kube_objects
 from lib.lab.run import ports, processes, progress
 
 NAME = "capdvp"
@@ -120,14 +119,7 @@ def _port(where: places.Places) -> int:
 
 
 def _is_ready(where: places.Places) -> bool:
-    connection = http.client.HTTPConnection(ports.LOOPBACK, _port(where), timeout=5)
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+    return admin_api.serves(_port(where), "/readyz")
 
 
 # ---------------------------------------------------------------- objects

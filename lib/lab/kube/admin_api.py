@@ -31,15 +31,13 @@ def ask(
 
 
 def answers(where: places.Places, path: str) -> bool:
-    """Report whether the API server gives what is at `path`."""
+    """Report whether the API server answers 200 at `path`."""
     return ask(where, "GET", path)[0] == http.client.OK
 
 
-def serves(where: places.Places, port: str, path: str) -> bool:
+def serves(port: int, path: str) -> bool:
     """Report whether another program of the lab answers 200 by plain HTTP."""
-    connection = http.client.HTTPConnection(
-        ports.LOOPBACK, where.port(port), timeout=_TIMEOUT_S
-    )
+    connection = http.client.HTTPConnection(ports.LOOPBACK, port, timeout=_TIMEOUT_S)
     return _exchange(connection, "GET", path, b"")[0] == http.client.OK
 
 

@@ -162,7 +162,7 @@ def _wait(where: places.Places, name: str) -> None:
 def _ready(where: places.Places) -> dict[str, Callable[[], bool]]:
     """Return for each program the question whether it serves."""
     return {
-        "etcd": lambda: admin_api.serves(where, "etcd", "/health"),
+        "etcd": lambda: admin_api.serves(where.port("etcd"), "/health"),
         "kube-apiserver": lambda: admin_api.answers(where, "/readyz"),
         "kube-controller-manager": lambda: admin_api.answers(where, _DEFAULT_ACCOUNT),
     }

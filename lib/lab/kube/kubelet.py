@@ -116,7 +116,7 @@ def resume(where: places.Places, name: str, address: str = "") -> None:
     _start_kubelet(where, name, address)
 
     def is_healthy() -> bool:
-        return admin_api.serves(where, "kubelet-health", "/healthz")
+        return admin_api.serves(where.port("kubelet-health"), "/healthz")
 
     processes.wait_for(where, "kubelet", is_healthy, _READY_S)
 
@@ -221,7 +221,7 @@ def status(where: places.Places) -> tuple[control_plane.ProgramStatus, ...]:
     """Return the state of each program of the node."""
     ready = {
         "containerd": lambda: _containerd_serves(where),
-        "kubelet": lambda: admin_api.serves(where, "kubelet-health", "/healthz"),
+        "kubelet": lambda: admin_api.serves(where.port("kubelet-health"), "/healthz"),
     }
     processes_ = {name: processes.find(where, name) for name in PROGRAMS}
     return tuple(

@@ -1,7 +1,6 @@
 """capdvp in one or several replicas, with the rights of its chart and its pages."""
 
 import functools
-import http.client
 import pathlib
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +13,7 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.dvp import capdvp_objects
 from lib.lab.dvp.project import Project
-from lib.lab.kube import cluster, control_plane
+from lib.lab.kube import admin_api, cluster, control_plane
 from lib.lab.run import ports, processes
 from tests.harness.dvp import dvp_manager
 from tests.harness.dvp.dvp_parent import DvpParent
@@ -170,16 +169,7 @@ class CapdvpReplicas:
         processes.start(self._where, name, [*self._words, probes], self._env)
 
     def _is_ready(self, name: str) -> bool:
-        connection = http.client.HTTPConnection(
-            ports.LOOPBACK, self._port(name), timeout=5
-        )
-        try:
-            connection.request("GET", "/readyz")
-            return connection.getresponse().status == http.client.OK
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
+        return admin_api.serves(self._port(name), "/readyz")
 
     def process(self, name: str = f"{NAME}-1") -> psutil.Process:
         """Return the process of a replica that runs."""

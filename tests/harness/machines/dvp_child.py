@@ -5,7 +5,6 @@ no build of the core is required.
 """
 
 import base64
-import http.client
 import json
 from typing import Any
 
@@ -26,7 +25,7 @@ from lib.lab.dvp.workload_objects import (
     NAME_LABEL,
     NAMESPACE,
 )
-from lib.lab.kube import cluster, control_plane, kube_objects
+from lib.lab.kube import admin_api, cluster, control_plane, kube_objects
 from lib.lab.run import ports, processes
 from tests.harness import waiting
 from tests.harness.dvp import dvp_manager
@@ -107,18 +106,9 @@ class DvpChild:
             **dvp_manager.environment(self.project),
         }
         processes.start(self.where, name, words, env)
-        processes.wait_for(self.where, name, lambda: self._is_ready(port), 120)
-
-    @staticmethod
-    def _is_ready(port: int) -> bool:
-        connection = http.client.HTTPConnection(ports.LOOPBACK, port, timeout=5)
-        try:
-            connection.request("GET", "/readyz")
-            return connection.getresponse().status == http.client.OK
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
+        processes.wait_for(
+            self.where, name, lambda: admin_api.serves(port, "/readyz"), 120
+        )
 
     def stop(self, *names: str) -> None:
         """Stop replicas; without a name the first."""
