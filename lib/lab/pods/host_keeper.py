@@ -5,13 +5,13 @@ remains. The keeper starts what does not run, as a service manager does.
 """
 
 import contextlib
+import functools
 import pathlib
-import time
 from collections.abc import Callable, Iterator, Mapping
 
 import psutil
 
-from lib.lab import errors, places
+from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import control_plane, kubelet, pod_loopback
 from lib.lab.pods import pod_host
@@ -21,7 +21,6 @@ from lib.lab.storage import loop_disks, metadata_service, node_keeper
 NAME = "pod-node"
 METADATA = "metadata"
 """Port of the metadata service in `places.Places`."""
-_PERIOD_S = 1.0
 _START_S = 300.0
 _STOP_S = 60.0
 
@@ -41,12 +40,8 @@ def keep(
     shown = progress.Silent()
     loop_disks.enter_private_mounts()
     with _metadata(where, settings), pod_host.running(where, settings, shown) as disks:
-        while disks.failure is None:
-            time.sleep(_PERIOD_S)
-            try:
-                pod_host.start(where, settings, shown)
-            except errors.LabError as error:
-                report(str(error))
+        start = functools.partial(pod_host.start, where, settings, shown)
+        node_keeper.keep_started(disks, start, report)
 
 
 @contextlib.contextmanager

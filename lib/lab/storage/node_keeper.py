@@ -17,7 +17,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.daemons import csi, csi_node
 from lib.lab.kube import cluster, control_plane, kube_objects
 from lib.lab.run import processes
-from lib.lab.storage import loop_disks, storage_node
+from lib.lab.storage import attached_disks, loop_disks, storage_node
 from lib.process import unix_sockets
 
 NAME = "storage-node"
@@ -47,12 +47,21 @@ def keep(
     root = _root(where)
     root.mkdir(parents=True, exist_ok=True)
     with storage_node.running(where, settings, root) as (node, disks):
-        while disks.failure is None:
-            time.sleep(_PERIOD_S)
-            try:
-                node.start()
-            except errors.LabError as error:
-                report(str(error))
+        keep_started(disks, node.start, report)
+
+
+def keep_started(
+    disks: attached_disks.AttachedDisks,
+    start: Callable[[], object],
+    report: Callable[[str], object],
+) -> None:
+    """Start what does not run, every second; return when the disks have failed."""
+    while disks.failure is None:
+        time.sleep(_PERIOD_S)
+        try:
+            start()
+        except errors.LabError as error:
+            report(str(error))
 
 
 def find(where: places.Places) -> psutil.Process | None:
