@@ -4,6 +4,7 @@ What the product itself reads and writes is typed (lib/kube); here it is not kno
 fields a test will want.
 """
 
+import base64
 import contextlib
 import dataclasses
 import json
@@ -45,7 +46,7 @@ class Objects:
         metadata: Mapping[str, object] | None = None,
         **parts: object,
     ) -> Json:
-        """Create an object; give it as it is now."""
+        """Create an object; return it as the API server stored it."""
         named = {"name": name, **(metadata or {})}
         body = {"apiVersion": kind.api_version, "kind": kind.kind}
         whole = json.dumps(body | {"metadata": named} | parts).encode()
@@ -69,6 +70,16 @@ class Objects:
         space = self._space(kind)
         page = self.api.list_page(kind, space, query={}, timeout_s=TIMEOUT_S)
         return list(json.loads(page)["items"])
+
+    def write_secret(self, name: str, texts: Mapping[str, str]) -> None:
+        """Create a Secret, or replace these texts in an existing one."""
+        data = {
+            key: base64.b64encode(text.encode()).decode() for key, text in texts.items()
+        }
+        if self.get(resources.SECRETS, name) is None:
+            self.make(resources.SECRETS, name, data=data)
+        else:
+            self.patch(resources.SECRETS, name, data=data)
 
     def patch(self, kind: Resource, name: str, **parts: object) -> None:
         """Change parts of an object, by a merge patch."""

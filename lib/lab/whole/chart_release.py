@@ -1,6 +1,5 @@
 """Components in pods: the node of a lab, and the release of its umbrella chart."""
 
-import base64
 import pathlib
 import tempfile
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from lib.lab.kube.kube_objects import Json
 from lib.lab.pods import (
     cluster_pods,
     host_keeper,
+    node_values,
     pod_host,
     pod_images,
     release,
@@ -25,8 +25,6 @@ from lib.lab.run import progress
 from lib.lab.status import table
 from lib.lab.whole import parts, record
 
-_CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-"""Label of the Nodes on which charts install what runs on hosts of a control plane."""
 _FOLDER_CHARACTERS = 60
 """Of the value kubeletDirectory of csi-node: the path of a socket is limited."""
 _VERB = ("upgrade", "--install")
@@ -139,16 +137,10 @@ def install(lab: parts.Lab) -> None:
         LabError: helm failed. KubeError: the API server refused.
     """
     objects = kube_objects.Objects(lab.api(), cluster_pods.SYSTEM)
-    labels = {"labels": {_CONTROL_PLANE: ""}}
+    labels = {"labels": {node_values.CONTROL_PLANE: ""}}
     objects.patch(resources.NODES, record.NODE, metadata=labels)
     for name, texts in of(lab).secrets(lab.where).items():
-        data = {
-            key: base64.b64encode(text.encode()).decode() for key, text in texts.items()
-        }
-        if objects.get(resources.SECRETS, name) is None:
-            objects.make(resources.SECRETS, name, data=data)
-        else:
-            objects.patch(resources.SECRETS, name, data=data)
+        objects.write_secret(name, texts)
     release.install(lab.where, chart(lab), values(lab), _VERB)
 
 

@@ -1,6 +1,5 @@
 """The umbrella chart for DVP on a VM of a simulated parent, in real pods."""
 
-import base64
 import contextlib
 import dataclasses
 import pathlib
@@ -15,7 +14,7 @@ from lib.lab.dvp import kinds, pod_values
 from lib.lab.dvp.project import Project
 from lib.lab.images import images
 from lib.lab.kube import kube_objects, kubelet
-from lib.lab.pods import cluster_pods, pod_host, sidecars
+from lib.lab.pods import cluster_pods, node_values, pod_host, sidecars
 from lib.lab.storage import attached_disks, loop_disks
 from tests.harness import testing
 from tests.harness.dvp import dvp_parent
@@ -67,17 +66,11 @@ class DvpPodNode(installed_node.InstalledNode):
             "namespace": self.project.namespace,
             "clusterUUID": dvp_parent.CLUSTER,
         }
-        data = {
-            key: base64.b64encode(text.encode()).decode() for key, text in texts.items()
-        }
-        if self.system.get(resources.SECRETS, name) is None:
-            self.system.make(resources.SECRETS, name, data=data)
-        else:
-            self.system.patch(resources.SECRETS, name, data=data)
+        self.system.write_secret(name, texts)
 
     def prepare(self) -> None:
         """Create both Secrets, and mark the Node as one of the control plane."""
-        labels = {"labels": {pod_values.CONTROL_PLANE: ""}}
+        labels = {"labels": {node_values.CONTROL_PLANE: ""}}
         self.system.patch(resources.NODES, self.name, metadata=labels)
         text = self.project.kubeconfig.read_text()
         for name in (pod_values.SECRET, pod_values.MACHINES_SECRET):

@@ -19,7 +19,7 @@ from lib.lab import places
 from lib.lab.images import images
 from lib.lab.kube import cluster, control_plane, kube_objects, kubelet
 from lib.lab.openstack import accounts, cloud, layout, pod_values, tenant
-from lib.lab.pods import cluster_pods, pod_host, sidecars
+from lib.lab.pods import cluster_pods, node_values, pod_host, sidecars
 from lib.lab.slots import leases
 from lib.lab.storage import loop_disks, metadata_service
 from tests.harness import testing as shared
@@ -139,7 +139,7 @@ def _ports(where: places.Places, entrance: front.Front, metadata: str) -> Sequen
 
 def prepare(node: PodNode) -> None:
     """Create the Secret, and mark the Node as one of the control plane."""
-    labels = {"labels": {pod_values.CONTROL_PLANE: ""}}
+    labels = {"labels": {node_values.CONTROL_PLANE: ""}}
     node.system.patch(resources.NODES, node.name, metadata=labels)
     node.system.make(resources.SECRETS, SECRET, data={KEY: encoded(node.conf)})
 

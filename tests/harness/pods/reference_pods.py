@@ -23,7 +23,7 @@ from lib.lab.daemons import csi_node
 from lib.lab.images import package_lock, rootfs
 from lib.lab.kube import control_plane, kubelet, kubelet_files
 from lib.lab.openstack import pod_values
-from lib.lab.pods import pod_host, sidecars
+from lib.lab.pods import node_values, pod_host, sidecars
 from lib.lab.run import ports
 from lib.lab.storage import metadata_service
 from tests.harness.pods import pod_node
@@ -237,7 +237,7 @@ def _manager(node: pod_node.PodNode) -> Json:
     spec = {
         "serviceAccountName": "cloud-controller-manager",
         "hostNetwork": True,
-        "nodeSelector": {pod_values.CONTROL_PLANE: ""},
+        "nodeSelector": {node_values.CONTROL_PLANE: ""},
         "securityContext": {"runAsUser": 1001},
         "containers": [container],
         "volumes": [_SECRET],
