@@ -23,6 +23,8 @@ _SET_BY_CHART = frozenset(
 """Flags of the manager that the chart sets itself."""
 _ROLES = tuple(role for role in ReplacedBy if role is not ReplacedBy.MACHINES)
 HOSTS_MAX = 9
+ANY_NODE: Mapping[str, None] = {"node-role.kubernetes.io/control-plane": None}
+"""Value that deletes the chart's selector: the control plane is no Node."""
 BESIDE_DECKHOUSE: Mapping[str, bool] = {"enabled": True, "names": False}
 """Values of the chart while Deckhouse's stopped objects keep their names."""
 
@@ -107,46 +109,51 @@ def _place(values: Values, observed: Observed, namespace: str) -> None:
         if is_special and program.role is not ReplacedBy.CSI_NODE:
             values[program.role.value]["cloudConfig"] = own
         if not observed.control_plane and program.role is not ReplacedBy.CSI_NODE:
-            selector = {"node-role.kubernetes.io/control-plane": None}
-            values[program.role.value]["nodeSelector"] = selector
+            values[program.role.value]["nodeSelector"] = dict(ANY_NODE)
 
 
 def _manager(
     program: ReferenceProgram, known: Sequence[flags.Flag[object]]
 ) -> tuple[Values, list[ChangedItem]]:
     values: Values = {"clusterName": program.flag("cluster-name") or "kubernetes"}
-    lease = {
-        "resourceName": program.flag("leader-elect-resource-name"),
-        "resourceNamespace": program.flag("leader-elect-resource-namespace"),
-    }
-    if any(lease.values()):
-        defaults = ("cloud-controller-manager", "kube-system")
-        pairs = zip(lease.items(), defaults, strict=True)
-        values["leaderElection"] = {
-            key: value or default for (key, value), default in pairs
-        }
+    if any(map(program.flag, _LEASE_FLAGS)):
+        values["leaderElection"] = lease(program)
     if cidr := program.flag("cluster-cidr"):
         values["clusterCIDR"] = cidr
     if routes := program.flag("configure-cloud-routes"):
         values["configureCloudRoutes"] = routes == "true"
     if controllers := program.flag("controllers"):
         values["controllers"] = controllers.split(",")
-    if (verbosity := program.flag("v")).isdecimal():
-        values["verbosity"] = min(int(verbosity), 10)
+    values.update(verbosity(program))
     extra, differences = _other_flags(program, known)
     if extra:
         values["extraArgs"] = extra
     return values, differences
 
 
+def lease(program: ReferenceProgram) -> Values:
+    """Return the Lease of the reference's manager: its flags, or their defaults."""
+    name, namespace = map(program.flag, _LEASE_FLAGS)
+    return {
+        "resourceName": name or "cloud-controller-manager",
+        "resourceNamespace": namespace or "kube-system",
+    }
+
+
+def verbosity(program: ReferenceProgram) -> Values:
+    """Return the value of the verbosity; none if the reference has no such flag."""
+    flag = program.flag("v")
+    return {"verbosity": min(int(flag), 10)} if flag.isdecimal() else {}
+
+
+_LEASE_FLAGS = ("leader-elect-resource-name", "leader-elect-resource-namespace")
 _OF_VALUES = frozenset(
     (
+        *_LEASE_FLAGS,
         "cluster-cidr",
         "cluster-name",
         "configure-cloud-routes",
         "controllers",
-        "leader-elect-resource-name",
-        "leader-elect-resource-namespace",
         "v",
     )
 )

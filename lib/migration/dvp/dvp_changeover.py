@@ -45,7 +45,6 @@ _CONTROLLERS = {
     "service-lb-controller": "service-lb-controller",
 }
 """Names and their aliases. Source: k8s.io/cloud-provider, names."""
-_LEASE = ("cloud-controller-manager", "kube-system")
 
 
 def plan(observed: Observed) -> Changeover | None:
@@ -83,9 +82,8 @@ def _values(
         values["csi-node"] = {"kubeletDirectory": folder}
     if not observed.control_plane:
         for role in roles.keys() - {ReplacedBy.CSI_NODE}:
-            selector = {"node-role.kubernetes.io/control-plane": None}
             own = values.setdefault(COMPONENTS[role], {})
-            own["nodeSelector"] = selector
+            own["nodeSelector"] = dict(changeover.ANY_NODE)
     return values
 
 
@@ -113,14 +111,7 @@ def _manager(program: ReferenceProgram) -> dict[str, Any]:
 
     Only one of the two programs is active, whichever is started.
     """
-    name, namespace = _LEASE
-    values: dict[str, Any] = {
-        "leaderElection": {
-            "resourceName": program.flag("leader-elect-resource-name") or name,
-            "resourceNamespace": program.flag("leader-elect-resource-namespace")
-            or namespace,
-        }
-    }
+    values: dict[str, Any] = {"leaderElection": changeover.lease(program)}
     if controllers := program.flag("controllers"):
         words = controllers.split(",")
         values["controllers"] = [
@@ -128,9 +119,7 @@ def _manager(program: ReferenceProgram) -> dict[str, Any]:
             for word in words
             if word.removeprefix("-") in _CONTROLLERS
         ]
-    if (verbosity := program.flag("v")).isdecimal():
-        values["verbosity"] = min(int(verbosity), 10)
-    return values
+    return values | changeover.verbosity(program)
 
 
 def _controller(program: ReferenceProgram) -> dict[str, Any]:
