@@ -8,7 +8,10 @@ from collections.abc import Iterator, Mapping
 import psutil
 
 from lib.lab import places
-from lib.lab.storage import loop_disks
+from lib.lab.pods import host_keeper
+from lib.lab.run import processes
+from lib.lab.storage import loop_disks, node_keeper
+from tests.harness import waiting
 from tests.harness.daemons import lab_tool
 
 
@@ -24,6 +27,22 @@ def short_environment(mine: places.Places, columns: int) -> Iterator[Mapping[str
 
 class NodeTool(lab_tool.LabTool):
     """The packaged tool, with a lab that has a real node."""
+
+    def keeper(self) -> psutil.Process:
+        """Return the process that owns the mount namespace of the node."""
+        process = node_keeper.find(self.where) or host_keeper.find(self.where)
+        assert process is not None
+        return process
+
+    def check_down_without_keeper(self) -> None:
+        """Kill the keeper, with a volume mounted; the lab's folder is removed."""
+        assert self.mounts() != []
+        self.keeper().kill()
+        assert self.run("down", "--wipe")[0] == 0
+        waiting.until("no loop device and no mount is left", self.is_clean)
+        assert processes.names(self.where) == ()
+        assert self.of_the_node() == []
+        assert not self.where.state.exists()
 
     def mounts(self) -> list[str]:
         """Return all mounts below the lab's folder, in any mount namespace."""

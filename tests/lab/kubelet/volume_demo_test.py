@@ -15,7 +15,6 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster, control_plane, kube_objects, kubelet
 from lib.lab.openstack import grounds
-from lib.lab.run import processes
 from lib.lab.slots import leases
 from lib.lab.storage import loop_disks, node_keeper, storage_node, volume_client
 from lib.lab.whole import record, whole
@@ -45,12 +44,6 @@ class VolumeTool(node_tool.NodeTool):
         """Start what does not run."""
         folder = pexes.beside(pexes.TOOL).parent
         assert self.run("up", "--node", f"--pex-folder={folder}")[0] == 0
-
-    def keeper(self) -> psutil.Process:
-        """Return the process that owns the mount namespace."""
-        process = node_keeper.find(self.where)
-        assert process is not None
-        return process
 
 
 @pytest.fixture(scope="module")
@@ -131,10 +124,4 @@ def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: VolumeTool) -> Non
 @pytest.mark.usefixtures("up")
 def test_down_leaves_nothing_of_a_node_without_its_keeper(tool: VolumeTool) -> None:
     """The keeper is killed, a volume is mounted: the lab's folder is removed."""
-    assert tool.mounts() != []
-    tool.keeper().kill()
-    assert tool.run("down", "--wipe")[0] == 0
-    waiting.until("no loop device and no mount is left", tool.is_clean)
-    assert processes.names(tool.where) == ()
-    assert tool.of_the_node() == []
-    assert not tool.where.state.exists()
+    tool.check_down_without_keeper()

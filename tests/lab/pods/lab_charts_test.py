@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from lib.lab import places
@@ -20,7 +19,7 @@ from lib.lab.pods import host_keeper, pod_host
 from lib.lab.run import processes
 from lib.lab.slots import leases
 from lib.lab.whole import record, whole
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.daemons import lab_tool, node_tool
 from tests.harness.images import building
 
@@ -70,12 +69,6 @@ class ChartTool(node_tool.NodeTool):
     def images(self) -> str:
         """The folder of the images."""
         return str(self.where.state.parent / "images")
-
-    def keeper(self) -> psutil.Process:
-        """Return the process that owns the namespaces of the node."""
-        process = host_keeper.find(self.where)
-        assert process is not None
-        return process
 
 
 @pytest.fixture(scope="module")
@@ -185,10 +178,4 @@ def test_a_killed_keeper_is_reported_and_replaced(tool: ChartTool, table: str) -
 def test_down_leaves_nothing_without_the_keeper(tool: ChartTool, table: str) -> None:
     """The keeper is killed, a volume is mounted: the lab's folder is removed."""
     del table
-    assert tool.mounts() != []
-    tool.keeper().kill()
-    assert tool.run("down", "--wipe")[0] == 0
-    waiting.until("no loop device and no mount is left", tool.is_clean)
-    assert processes.names(tool.where) == ()
-    assert tool.of_the_node() == []
-    assert not tool.where.state.exists()
+    tool.check_down_without_keeper()
