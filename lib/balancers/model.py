@@ -22,7 +22,7 @@ class Topic(enum.StrEnum):
     """Why a Service is reconciled."""
 
     SYNC = "sync"
-    """It is new or changed, or what was begun for it goes on."""
+    """It is new or changed, or what was begun for it continues."""
     NODES = "nodes"
     """The Nodes that may receive traffic have changed."""
     DRIFT = "drift"
@@ -155,8 +155,8 @@ class Snapshot:
 
     held: our own last write is not back in the watch yet. target: None when the facts
     are invalid; see problems. observed: None when it need not be read.
-    resumed: the open plan that goes on, with its gate. is_in_progress: this process has
-    begun to change its load balancer and has not ended yet. nodes: those that may
+    resumed: the open plan that continues, with its gate. is_in_progress: this process
+    has begun to change its load balancer and has not ended yet. nodes: those that may
     receive traffic. serving: names of those with ready endpoints, where they matter.
     backoff_s: seconds that must pass before what failed is created
     again. reported: the problems that were reported last. error: why this Service, and

@@ -1,4 +1,4 @@
-"""The flags of an infrastructure provider: those of the references, and ours.
+"""The flags of an infrastructure provider: those of the references, and own ones.
 
 Source: kubebuilder's main.go, which the references were generated from.
 """

@@ -147,7 +147,7 @@ class Checkup(Protocol):
         ...
 
     def time(self) -> datetime.datetime | None:
-        """Ask what time it is there, without credentials; None: it does not say.
+        """Ask what time it is there, without credentials; None: not reported.
 
         Raises:
             CloudError: it can't be reached.

@@ -1,4 +1,4 @@
-"""The closed set of ways in which a cloud says no.
+"""The closed set of errors of a cloud.
 
 Each class shows its meaning, whether a retry can help, and the reason that conditions
 and Events carry. The native error is always chained. Messages never hold secrets or

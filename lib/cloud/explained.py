@@ -1,4 +1,4 @@
-"""What a plan for a load balancer would change, thing by thing: for who wants to know.
+"""What a plan for a load balancer would change, object by object, for previews.
 
 Rules: texts for people, no secret among them; an empty text stands for "none".
 """

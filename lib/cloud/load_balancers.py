@@ -88,7 +88,7 @@ class Ingress:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Facts:
-    """What a Service and its Nodes say, unjudged.
+    """State of a Service and its Nodes, not validated.
 
     annotations: all of the Service's. is_local: externalTrafficPolicy is Local.
     has_affinity: sessionAffinity is ClientIP. load_balancer_ip, source_ranges,
@@ -135,7 +135,7 @@ class Reason(steps.ProblemReason):
     NOT_OWNED = "LoadBalancerNotOwned"
     """One bears our name or was named by the user, and is not ours to use."""
     MISSING = "LoadBalancerMissing"
-    """The one that the Service names, or had, is gone."""
+    """The load balancer that the Service names, or had, does not exist."""
     IN_ERROR = "LoadBalancerInError"
 
 
@@ -175,7 +175,7 @@ class Problems:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
-    """One load balancer to be brought about; spec None: to be gone.
+    """One load balancer to be brought about; spec None: to be deleted.
 
     only: IDs of the resources that a plan without a spec may change or delete; None:
     everything that is owned by the Service.
@@ -366,7 +366,7 @@ class LoadBalancers(Protocol):
     def gates(
         self, asked: Collection[steps.Asked]
     ) -> Mapping[str, steps.Gate | Unknown]:
-        """Ask whether open plans may go on, by id; one call whatever their number."""
+        """Ask whether open plans may continue, by ID; one call for any number."""
         ...
 
     def owned(

@@ -320,7 +320,7 @@ class Machines(Protocol):
     def gates(
         self, asked: Collection[steps.Asked]
     ) -> Mapping[str, steps.Gate | Unknown]:
-        """Return whether open plans may go on, by id; one call for any number."""
+        """Return whether open plans may continue, by id; one call for any number."""
         ...
 
     def owned(self, cluster_id: str) -> Iterator[Owned]:

@@ -259,7 +259,7 @@ class Routes(Protocol):
     def gates(
         self, asked: Collection[steps.Asked]
     ) -> Mapping[str, steps.Gate | Unknown]:
-        """Return whether open plans may go on, by id; see `lib.plans`."""
+        """Return whether open plans may continue, by id; see `lib.plans`."""
         ...
 
     def owned(self, records: Collection[Record]) -> Iterator[Owned | NotOwned]:

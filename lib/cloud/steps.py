@@ -38,7 +38,7 @@ class CommonReason(ProblemReason):
 class Problem:
     """One thing that is wrong with one object, in words for its owner.
 
-    message: whole, the same each time; names field, value and what would be right.
+    message: complete and constant; names field, value and what would be right.
     is_fatal: nothing is written as long as it stands, whatever else is asked for.
     event: reason of its Event where the reference has one of its own for it.
     """
@@ -144,7 +144,7 @@ class GateState(enum.Enum):
 
     OPEN = "open"
     CLOSED = "closed"
-    """The last write is still in progress; retry_after_s says when to ask again."""
+    """The last write is still in progress; retry_after_s: when to check again."""
     LOST = "lost"
     """It failed, is absent or was changed by others: drop the plan and observe."""
 

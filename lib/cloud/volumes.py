@@ -20,7 +20,7 @@ Pairs = tuple[tuple[str, str], ...]
 """Keys and values, in the order in which they were made."""
 
 UNLIMITED_BYTES = 2**63 - 1
-"""A capacity without any limit; the largest number that CSI can say."""
+"""A capacity without any limit; the largest number of CSI."""
 
 
 class Feature(enum.Enum):
@@ -372,7 +372,7 @@ class Volumes(Protocol):
         ...
 
     def delete(self, volume_id: VolumeId) -> None:
-        """Begin to delete a volume. What is gone, or going, is fine.
+        """Begin to delete a volume. Fine if it is deleted, or is being deleted.
 
         Raises:
             AttachedElsewhere: it is attached to an instance.
@@ -388,7 +388,7 @@ class Volumes(Protocol):
             QuotaExceeded, OutOfRange: the cloud allows no such size.
             Unsupported: this volume can't be grown as it is now (while attached).
             Busy: its phase does not allow it now.
-            NotFound: it is gone.
+            NotFound: it does not exist.
         """
         ...
 
@@ -423,7 +423,7 @@ class Volumes(Protocol):
             InvalidRequest: no such type, or the cloud refuses the way there.
             QuotaExceeded: of the new type.
             Busy: its phase does not allow it now.
-            NotFound: it is gone.
+            NotFound: it does not exist.
         """
         raise errors.Unsupported("volumes keep their types", operation="retype")
 

@@ -60,7 +60,7 @@ where the context lacks what it is derived from."""
 
 
 class IdentityUnknown(Exception):
-    """The node cannot say yet which one it is. The message has the reasons."""
+    """The node does not know its own identity yet. The message has the reasons."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def provisioner(code: Code) -> Next:
 def attacher(code: Code) -> Next:
     """Return what external-attacher does after a failed ControllerPublishVolume.
 
-    It detaches whatever it has tried to attach, after any code.
+    It detaches what it has tried to attach, after any code.
     """
     del code
     return Next.DETACH

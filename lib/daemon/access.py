@@ -98,7 +98,8 @@ class AccessSettings:
 class Access:
     """Judges requests by certificate or TokenReview, and SubjectAccessReview.
 
-    Tokens are kept as digests only. What the API server does not say is a no.
+    Tokens are kept as digests only. Without an answer of the API server, access is
+    denied.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from lib.process import (
 from lib.reconcile import loops
 
 OVERDUE_S = 20.0
-"""How long past the end of its Lease a process may still run before it is dead.
+"""How long a process may run after the end of its Lease before liveness fails.
 
 Source: k8s.io/cloud-provider app.Run, NewLeaderHealthzAdaptor."""
 

@@ -48,5 +48,5 @@ class Leadership:
         return self._loops.join(timeout_s)
 
     def _lost(self) -> None:
-        """Exit immediately: whatever is still in progress must not go on."""
+        """Exit immediately: whatever is still in progress must not continue."""
         shutdown.end_now(shutdown.Exit.FAILURE)

@@ -7,7 +7,7 @@ from lib.kube import client, errors, guarded
 
 
 def read_only(api: client.Api) -> client.Api:
-    """Return an Api that lets only reads pass.
+    """Return an Api that forwards only reads.
 
     In a dry run the flows request no writes: this is the second safeguard. A write
     raises Forbidden and is not sent.

@@ -1,4 +1,4 @@
-"""What every daemon does first: say how it logs, and find the API server."""
+"""What every daemon does first: set up its logs, and find the API server."""
 
 import dataclasses
 import platform

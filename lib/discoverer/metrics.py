@@ -1,7 +1,7 @@
 """Metrics of the steps of discovery: the reference's series, and ours.
 
 Source: deckhouse, go_lib/cloud-data/reconciler.go: the four series that begin with
-cloud_data_discovery_ and go on with cloud_request_error, update_resource_error,
+cloud_data_discovery_ and continue with cloud_request_error, update_resource_error,
 orphaned_disk_info and cloud_conditions_error. In the reference the next successful
 step resets the second of them; here it is 1 while any step fails.
 """

@@ -1,4 +1,4 @@
-"""The rights a component's chart gives it, and the question whether they are there."""
+"""Permissions in the chart of a component, and the check that they are granted."""
 
 import pathlib
 from collections.abc import Iterator, Mapping

@@ -76,7 +76,7 @@ class MalformedRelease(HelmError):
 
 
 class SourceError(HelmError):
-    """Base of what goes wrong with a source of charts."""
+    """Base of the errors of a source of charts."""
 
 
 class SourceUnreachable(SourceError):

@@ -65,7 +65,7 @@ def _all_but(mutable: set[str]) -> Callable[[Document, Document], Iterator[str]]
 
 
 def _service(before: Document, after: Document) -> Iterator[str]:
-    """Yield the cluster addresses, which a Service gives up with its type only."""
+    """Yield the cluster IPs, which a Service loses only if its type changes."""
     if _at(after, "spec.type") == "ExternalName":
         return
     old = _at(before, "spec.clusterIP")

@@ -59,7 +59,7 @@ class Api(Protocol):
     """What flows may ask of an API server; bodies and answers are JSON.
 
     Every method raises KubeError (lib/kube/errors.py), and nothing else, when the
-    server refuses or can't be reached in time. Times in seconds. Who implements it
+    server refuses or can't be reached in time. Times in seconds. An implementation
     writes `request` and `stream` and inherits the rest, so that nothing goes past them.
     """
 
@@ -73,7 +73,7 @@ class Api(Protocol):
         content_type: str = JSON,
         timeout_s: float,
     ) -> bytes:
-        """Send one request; give the body of the answer."""
+        """Send one request; return the body of the answer."""
         ...
 
     def read(
@@ -108,7 +108,7 @@ class Api(Protocol):
         timeout_s: float,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Create an object; give it as it is now."""
+        """Create an object; return it as it is now."""
         path = resource.path(namespace)
         return self.request("POST", path, query=query, body=body, timeout_s=timeout_s)
 
@@ -124,7 +124,7 @@ class Api(Protocol):
         timeout_s: float,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Change an object; give it as it is now.
+        """Change an object; return it as it is now.
 
         For APPLY_PATCH the query holds fieldManager and force.
         """

@@ -336,7 +336,7 @@ class Election:
             self._log.warning("cannot release the Lease", error=str(error))
 
     def _follow(self, watcher: interrupt.Interrupt, stop: threading.Event) -> None:
-        """Wait until the lease may be free, or it is worth another look."""
+        """Wait until the Lease may be free, or should be read again."""
         if self._seen is not None and not self._must_look and not self._is_free():
             self._report_holder()
             with contextlib.suppress(errors.KubeError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""The closed set of ways in which the API server says no, or does not answer.
+"""The closed set of errors of the API server.
 
 Messages are the server's own Status message, never another body; they hold no
 credentials.

@@ -172,7 +172,7 @@ class Recorder:
             self._known.popitem(last=False)
 
     def _count_up(self, event: _Event, known: _Known, at: float) -> _Known | None:
-        """Count the Event up; None when it is gone from the server.
+        """Count the Event up; None if the server has deleted it.
 
         A lasting cause is reported at every reconciliation: not each is worth a write.
         """

@@ -80,5 +80,5 @@ class Fresh(Generic[T]):
         return FreshObject(decoding.decode(body, self._type))
 
     def forget(self, key: str) -> None:
-        """Drop what is kept for an object that is gone."""
+        """Drop what is kept for a deleted object."""
         self._held_since.pop(key, None)

@@ -18,7 +18,7 @@ class Greeting:
     """The first answer of an API server.
 
     version: such as "v1.36.3"; empty when only known users may see it. at: its time of
-    day, in whole seconds; None when it does not say.
+    day, in whole seconds; None without a Date header.
     """
 
     version: str
@@ -56,7 +56,7 @@ def _version(body: bytes) -> str:
 
 
 def _date(header: str) -> datetime.datetime | None:
-    """Read a Date, which is in GMT whatever it says.
+    """Parse a Date header, which is always in GMT.
 
     Source: RFC 9110, 6.6.1.
     """

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from lib.kube import client
 
 Permit = Callable[[str], AbstractContextManager[float]]
-"""Given an operation such as "PATCH /api/v1/nodes/n1", lets a write happen within its
+"""For an operation such as "PATCH /api/v1/nodes/n1", lets a write happen within its
 block and gives the seconds it may take; or raises a KubeError, and it is not sent."""
 
 

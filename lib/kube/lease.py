@@ -58,7 +58,7 @@ def parse(body: bytes) -> Lease:
 def renewed(
     old: LeaseRecord | None, identity: str, lease_s: float, now: datetime.datetime
 ) -> LeaseRecord:
-    """Return the record by which `identity` takes the lease, or goes on holding it."""
+    """Return the record by which `identity` takes the Lease, or keeps it."""
     time = micro_time(now)
     is_held = old is not None and old.holder_identity == identity
     transitions = old.lease_transitions + (not is_held) if old is not None else 0

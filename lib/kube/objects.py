@@ -72,7 +72,7 @@ class ConfigMap(msgspec.Struct, frozen=True):
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
-    """What a Status says beyond its message.
+    """Details of a Status.
 
     name, kind: of the object that it is about; kind is the plural.
     """
@@ -83,7 +83,7 @@ class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The API server's way to say no."""
+    """Status of the API server, the body of its error responses."""
 
     message: str = ""
     reason: str = ""

@@ -4,4 +4,4 @@ Source: Kubernetes, Recommended Labels.
 """
 
 NAME = "app.kubernetes.io/name"
-"""Name of the component, whatever its objects are called."""
+"""Name of the component; its objects may have other names."""

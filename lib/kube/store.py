@@ -262,7 +262,7 @@ class Store(Generic[T]):
         )
 
     def _turn(self, watcher: interrupt.Interrupt) -> Exception | None:
-        """List if need be, then watch until the watch ends; give what ended it."""
+        """List if need be, then watch until the watch ends; return what ended it."""
         try:
             if self._must_list:
                 self.relist()
@@ -326,7 +326,7 @@ class Store(Generic[T]):
         """Take in one line of a watch.
 
         Raises:
-            KubeError: the line says that the watch can't go on.
+            KubeError: the line reports that the watch can't continue.
         """
         event = self._event_decoder.decode(line)
         if event.type == "ERROR":

@@ -55,7 +55,7 @@ class HttpCall:
 def exchange(
     pool: urllib3.PoolManager, call: HttpCall, deadline: float
 ) -> Iterator[urllib3.BaseHTTPResponse]:
-    """Send a request and give the answer, whatever its status, with its body unread.
+    """Send a request and return the answer, whatever its status, with its body unread.
 
     deadline: of the monotonic clock, for the first byte of the body; see `read_all`.
 

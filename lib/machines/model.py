@@ -18,7 +18,7 @@ class Topic(enum.StrEnum):
     """Why a machine is reconciled."""
 
     SYNC = "sync"
-    """One of its objects has changed, or what was begun for it goes on."""
+    """One of its objects has changed, or what was begun for it continues."""
     DRIFT = "drift"
     """The cloud has reported a change, or drift detection is due."""
 
@@ -163,7 +163,7 @@ class AnnotateMachine:
 
 @dataclasses.dataclass(frozen=True)
 class WriteMachineStatus:
-    """Apply all fields of the status that are ours.
+    """Apply all fields of the status that this program owns.
 
     document: without observedGeneration. removed: fields of others to be removed.
     """

@@ -53,7 +53,7 @@ class ObjectWriter(Generic[T]):
         generation: int,
         removed: Collection[str] = (),
     ) -> T:
-        """Apply all fields of the status that are ours; return the object.
+        """Apply all fields of the status that this program owns; return the object.
 
         generation: for which the conditions hold. removed: fields of others, which are
         removed first.

@@ -78,7 +78,7 @@ def _stale(
 ) -> NodeOutcome:
     """Repair a mount of a disk that disappeared and returned, or that has shut down.
 
-    Only while nothing else uses the old mount: processes that hold files of it go on
+    Only while nothing else uses the old mount: processes that hold files of it continue
     with errors, and their volume would change under them.
     """
     path, disk = request.staging_path, snapshot.lookup.disk

@@ -28,7 +28,7 @@ from lib.node_volumes.model import (
 )
 
 LeftS = Callable[[], float]
-"""Seconds for which the caller still waits; 0 once it has gone."""
+"""Seconds for which the caller still waits; 0 after it has disconnected."""
 OnAction = Callable[[str, Action, float], None]
 """Reports an action that was carried out: volume id, action, seconds."""
 
@@ -144,7 +144,7 @@ class _Waiting:
         self._poll_s = _POLL_FIRST_S
 
     def wait(self, waiting_for: str) -> None:
-        """Return when it is worth another look.
+        """Return when the state should be read again.
 
         The first call opens the watch, so that no event after it is missed.
 

@@ -103,7 +103,7 @@ class Actor:
         document: Mapping[str, Any],
         subresource: str | None = None,
     ) -> None:
-        """Apply all fields that are ours."""
+        """Apply all fields that this program owns."""
         answer = self._api.patch(
             resource,
             name,

@@ -23,7 +23,7 @@ Secrets = Mapping[str, credentials.Stored]
 def desire(
     document: Document, secrets: Secrets, default: model.Source | None
 ) -> Desired:
-    """Return what is desired, as far as the Secrets allow to say it.
+    """Return what is desired, as far as the Secrets are available.
 
     default: the source of charts when the spec names none.
     """

@@ -204,7 +204,7 @@ class Worker:
 
 
 def secrets_in(values: object, is_secret: bool = False) -> frozenset[str]:
-    """Return the texts of values under names that look like those of secrets."""
+    """Return the values whose names match those of secrets."""
     if isinstance(values, Mapping):
         return frozenset().union(
             *(

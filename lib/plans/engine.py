@@ -65,7 +65,7 @@ class Applier(Protocol):
         ...
 
     def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
-        """Return whether open plans may go on, by the id of the object."""
+        """Return whether open plans may continue, by the id of the object."""
         ...
 
 
@@ -131,11 +131,11 @@ class Engine(Generic[Target, Written]):
     def resume(
         self, targets: Mapping[str, Target | None]
     ) -> Mapping[str, Resumed[Target]]:
-        """Return the plans that go on, by uid, each with the answer of its gate.
+        """Return the plans that continue, by uid, each with the answer of its gate.
 
         One call asks for the gates of all plans that are due, and of all others too.
         A plan is dropped when its target has changed, or when its gate shows that it
-        cannot go on; the object has to be observed then. targets: what is desired
+        cannot continue; the object has to be observed then. targets: what is desired
         now, by uid; None: invalid.
         """
         now = self._clock()
@@ -297,7 +297,7 @@ class Engine(Generic[Target, Written]):
         """Keep what is left of a plan after its last step in this reconciliation.
 
         target: as it is after our own writes; None: invalid. topics: for which it
-        goes on. Returns when its gate may be open.
+        continues. Returns when its gate may be open.
         """
         object_id = action.object_id or result.id
         wait_s = result.opens_after_s

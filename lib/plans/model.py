@@ -26,7 +26,7 @@ class OpenPlan(Generic[Target]):
 
     object_id: whose gate is asked before each step. since_s, due_s: monotonic times at
     which the last step was applied, and before which no gate is asked. topics: for
-    which it goes on. gate: what a call for other plans has shown in the meantime.
+    which it continues. gate: what a call for other plans has shown in the meantime.
     has_written: a step was applied; one that only waits keeps no other from writing.
     """
 
@@ -42,7 +42,7 @@ class OpenPlan(Generic[Target]):
 
 @dataclasses.dataclass(frozen=True)
 class Resumed(Generic[Target]):
-    """An open plan that goes on, and the answer of its gate."""
+    """An open plan that continues, and the answer of its gate."""
 
     plan: OpenPlan[Target]
     gate: Gate | Unknown

@@ -35,7 +35,7 @@ def self_signed(
     now: datetime.datetime,
     valid_for: datetime.timedelta = VALID_FOR,
 ) -> CertificatePair:
-    """Make a certificate (EC P-256) for DNS names and IP addresses, the first on top.
+    """Create a certificate (EC P-256) for DNS names and IP addresses, the first on top.
 
     Raises:
         ValueError: no name is given.

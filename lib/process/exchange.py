@@ -281,7 +281,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
     def handle_one_request(self) -> None:
-        """Answer one request; a client that is late, rude or gone ends it."""
+        """Answer one request; a time-out or a malformed request ends it."""
         try:
             self._timed.begin(self._wait_s)
             self._wait_s = self._limits.idle_s

@@ -42,9 +42,9 @@ def _digest(path: pathlib.Path) -> str | None:
 class FileWatch:
     """Reports at each call whether the content of some files has changed.
 
-    Files are only read when their look changed. A file that is missing counts as
-    unchanged until it is back: it may just be being replaced. Safe for many threads;
-    a change is reported to one caller, once.
+    Files are only read when their size, time or inode has changed. A missing file
+    counts as unchanged until it exists again: it may just be being replaced. Safe for
+    many threads; a change is reported to one caller, once.
 
     Source: Kubernetes Secret and ConfigMap volumes: `..data` is a symbolic link that
     is replaced as a whole.

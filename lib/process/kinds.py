@@ -228,7 +228,7 @@ BOOLEAN_MAP = FlagKind(
 
 
 def integer(least: int = -_INT64_MAX, most: int = _INT64_MAX) -> FlagKind[int]:
-    """Make a kind for whole numbers from `least` to `most`."""
+    """Create a kind for whole numbers from `least` to `most`."""
 
     def read(text: str) -> int:
         number = read_integer(text)
@@ -242,7 +242,7 @@ def integer(least: int = -_INT64_MAX, most: int = _INT64_MAX) -> FlagKind[int]:
 
 
 def duration(least_s: float) -> FlagKind[float]:
-    """Make a kind for durations of least_s seconds or more."""
+    """Create a kind for durations of least_s seconds or more."""
 
     def read(text: str) -> float:
         seconds = read_duration(text)
@@ -255,7 +255,7 @@ def duration(least_s: float) -> FlagKind[float]:
 
 
 def one_of(*choices: str) -> FlagKind[str]:
-    """Make a kind for one of a few words."""
+    """Create a kind for one of a few words."""
 
     def read(text: str) -> str:
         if text not in choices:

@@ -39,7 +39,7 @@ def new_registry(build: Build) -> prometheus_client.CollectorRegistry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedMetrics:
-    """Metrics as text, and the content type that says in which format."""
+    """Metrics as text, and the content type of their format."""
 
     content_type: str
     body: bytes

@@ -1,4 +1,4 @@
-"""Which names and texts give secrets away; the last line of defence, not the first."""
+"""Names and texts that indicate secrets; the last line of defence, not the first."""
 
 import re
 

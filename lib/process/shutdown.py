@@ -18,7 +18,7 @@ class Exit(enum.IntEnum):
 
     OK = 0
     FAILURE = 1
-    """It could not go on: a lost lease, a second signal, an error at the start."""
+    """It could not continue: a lost lease, a second signal, an error at the start."""
     USAGE = 2
     """Flags or configuration are wrong."""
 

@@ -45,7 +45,7 @@ class Clients:
         return True
 
     def ask(self, context: ssl.SSLContext) -> None:
-        """Make a new context request client certificates."""
+        """Configure a context to request client certificates."""
         context.load_verify_locations(cadata=self._pem)
         context.verify_mode = ssl.CERT_OPTIONAL
 

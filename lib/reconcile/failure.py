@@ -5,7 +5,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Failure:
-    """An error a flow knows: what to say, and when to try again.
+    """A known error of a flow: its message, and when to retry.
 
     summary: one line without secrets. retry_after_s: a pause that the server asked
     for; None without one. requeue_after_s: the flow's own schedule, which replaces

@@ -51,7 +51,7 @@ class Loops:
             self._stop.set()
 
     def join(self, timeout_s: float) -> tuple[str, ...]:
-        """Wait for all to end; give the names of those that have not."""
+        """Wait for all to end; return the names of those that have not."""
         end = time.monotonic() + timeout_s
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))

@@ -104,7 +104,7 @@ class Queue:
     ) -> tuple[Claim, ...]:
         """Wait until a key is due, then claim it and others due, oldest first.
 
-        With batch_max above 1 the wait goes on for up to batch_s seconds after the
+        With batch_max above 1 the wait continues for up to batch_s seconds after the
         first key is due, or until batch_max are. Empty when `stop` is set, the queue
         is shut down, or nothing was due within timeout_s (None: no limit).
         """

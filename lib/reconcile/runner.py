@@ -145,7 +145,7 @@ class _Decided(Generic[Snapshot, Action]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Lanes:
-    """Where keys go on. reading: see `SlowReading`. stop: no more then."""
+    """Thread pools. reading: see `SlowReading`. stop: no more then."""
 
     quick: concurrent.futures.ThreadPoolExecutor
     slow: concurrent.futures.ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Waiting for what somebody else brings about."""
+"""Waits until a condition holds."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ def until(
     timeout_s: float = 180,
     poll_s: float = POLL_S,
 ) -> float:
-    """Wait until something is seen; give the seconds that took.
+    """Wait until something is seen; return the seconds that took.
 
     Raises:
         LabError: it was not in time. what: in words, for its message.

@@ -20,6 +20,6 @@ def test_it_is_looked_at_again_until_it_is_there() -> None:
 
 
 def test_what_never_comes_is_told_in_words() -> None:
-    """The message says what was waited for, and for how long."""
+    """The message has the condition and the time-out."""
     with pytest.raises(errors.LabError, match="not within 0 s: a load balancer"):
         waiting.until("a load balancer", lambda: [], timeout_s=0, poll_s=0.001)

@@ -251,7 +251,7 @@ def _failed(
 
 
 def expiry(authorization: str) -> datetime.datetime | None:
-    """Return when the token of a header expires; None: it does not say.
+    """Return when the token of a header expires; None: not reported.
 
     Source: RFC 7519, 4.1.4 (exp). The signature is the parent's to check.
     """

@@ -264,7 +264,7 @@ class Parent:
     def get(
         self, kind: ParentKind[T], name: str, timeout_s: float = TIMEOUT_S
     ) -> T | None:
-        """Read one object directly; None: the parent says that it does not exist.
+        """Read one object directly; None: the parent reports that it does not exist.
 
         Raises:
             CloudError: it is not known, also when the parent does not serve the kind.

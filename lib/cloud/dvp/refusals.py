@@ -18,7 +18,7 @@ _KINDS: tuple[tuple[type[kube_errors.KubeError], type[errors.CloudError]], ...] 
 
 
 def is_missing(error: kube_errors.NotFound, plural: str, name: str) -> bool:
-    """Report whether the parent says that this object, and nothing else, is absent.
+    """Report whether the parent reports that this object, and nothing else, is absent.
 
     Where it does not serve the kind at all, or the namespace is missing at a write, its
     answer has the same status.

@@ -69,7 +69,7 @@ class FakeInstances:
     def observe(
         self, refs: Collection[InstanceRef], not_before: float
     ) -> Mapping[InstanceRef, Observation[Instance]]:
-        """See the protocol; one call whatever the number of refs."""
+        """See the protocol; one call for any number of refs."""
         del not_before
         try:
             instances = self._call("list instances")

@@ -1,4 +1,4 @@
-"""Volumes of a cloud that lives in memory, with Cinder's phases and manners.
+"""Volumes of a cloud in memory, with the phases and restrictions of Cinder.
 
 Every write only starts something, which ends `operation_s` later; while a volume is on
 its way to an instance it does not say to which.
@@ -55,7 +55,7 @@ class _Record:
 
 @dataclasses.dataclass
 class Faults:
-    """What goes wrong.
+    """Faults of the cloud.
 
     refusals: for the next calls, in order, None for one that succeeds; nothing is done.
     lost: operations whose next answers are lost though they are carried out, each time

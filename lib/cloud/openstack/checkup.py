@@ -250,7 +250,7 @@ def _translated(operation: str) -> Iterator[None]:
 
 
 def _date(header: str) -> datetime.datetime | None:
-    """Read a Date, which is in GMT whatever it says; None for what is none.
+    """Parse a Date header, which is always in GMT; None if it is malformed.
 
     Source: RFC 9110, 6.6.1.
     """

@@ -10,7 +10,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class PageLink(msgspec.Struct, frozen=True):
-    """A link of a list; rel "next" says that there is another page."""
+    """A link of a list; rel "next" means that there is another page."""
 
     rel: str = ""
     href: str = ""

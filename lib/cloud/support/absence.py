@@ -39,7 +39,7 @@ class Words:
 class DirectReads(Generic[T]):
     """Direct reads of a provider. Each takes a deadline in the time of the clock.
 
-    find: returns an object of our project; None: the cloud says that there is none.
+    find: returns an object of our project; None: the cloud reports that there is none.
     Raises CloudError when that is not known. has_any: reports whether one of these
     instances exists in our project.
     """
@@ -92,7 +92,7 @@ class Absences(Generic[T]):
     ) -> Mapping[str, T | errors.CloudError | None]:
         """Read directly the IDs that a list lacks; return the answers by ID.
 
-        None: the cloud says that it does not exist.
+        None: the cloud reports that it does not exist.
 
         Raises:
             CloudError: authentication failed.

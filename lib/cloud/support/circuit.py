@@ -52,7 +52,7 @@ def admitted(now: Circuit, at: float) -> tuple[Circuit, float]:
 
 
 def succeeded(now: Circuit) -> Circuit:
-    """Close the circuit; a pause that the service asked for goes on.
+    """Close the circuit; a pause that the service asked for continues.
 
     The call may have begun before the pause was asked for.
     """

@@ -14,7 +14,7 @@ def is_label_value(text: str) -> bool:
 
 
 def label_value(text: str) -> str:
-    """Make a label's value of any text.
+    """Convert any text to a value of a label.
 
     Source: kubernetes/cloud-provider-openstack pkg/util (SanitizeLabel), and trimmed
     again after the cut, where that leaves a value that Kubernetes refuses.

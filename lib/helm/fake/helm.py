@@ -26,7 +26,7 @@ Objects = Callable[[Mapping[str, object]], list[Mapping[str, object]]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong with the next run for a release.
+    """Fault of the next run for a release.
 
     leaves: status of the revision it leaves; None: none is written.
     """

@@ -1,7 +1,7 @@
 """The kernel of this machine.
 
 Time-outs are those after which a command is taken for hanging, not those after which a
-caller loses patience: fsck and mkfs of a large disk go on while callers retry.
+caller loses patience: fsck and mkfs of a large disk continue while callers retry.
 """
 
 import contextlib

@@ -62,7 +62,7 @@ class FakeApi(client.Api):
     # What tests arrange and look at, past faults, hooks and the log.
 
     def put(self, resource: Resource, document: Json) -> Json:
-        """Create or replace an object; give it as it is now."""
+        """Create or replace an object; return it as it is now."""
         kind = (resource.group, resource.plural)
         with self._changed:
             try:
@@ -97,7 +97,7 @@ class FakeApi(client.Api):
             self._pages.clear()
 
     def bookmark(self) -> None:
-        """Send a bookmark to every watch that wants them."""
+        """Send a bookmark to every watch that requests them."""
         self._tell_watches(watches.Watch.bookmark)
 
     def break_watches(self) -> None:

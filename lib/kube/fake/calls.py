@@ -5,7 +5,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """One call. verb: as RBAC says it.
+    """One call. verb: as in RBAC.
 
     resource: the plural. timeout_s: what the caller allowed; no part of equality.
     """
@@ -25,7 +25,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong with the next call that matches; None matches any.
+    """Fault of the next call that matches; None matches any.
 
     after: the call is carried out first, and only its answer is lost.
     """

@@ -13,7 +13,7 @@ from lib.kube.resources import ResourcePath
 
 
 class Watch:
-    """Implements client.Lines. since_and_silence_s: version to go on from, and the
+    """Implements client.Lines. since_and_silence_s: version to continue from, and the
     longest real time without a line.
     """
 

@@ -53,7 +53,7 @@ def run(
 def _follow(
     child: subprocess.Popen[str], on_line: Callable[[str], None] | None
 ) -> Sequence[str]:
-    """Read a command's output until it ends; give the last lines."""
+    """Read a command's output until it ends; return the last lines."""
     last: collections.deque[str] = collections.deque(maxlen=_KEPT_LINES)
     try:
         for line in child.stdout or ():

@@ -2,7 +2,7 @@
 
 Rules: everything lands below the lab's cache folder; a program appears under its name
 only when it is complete; two builders wait for one another; a build that was
-interrupted goes on where it stopped.
+interrupted continues where it stopped.
 """
 
 import dataclasses

@@ -22,7 +22,7 @@ def run(
     words: Sequence[str | os.PathLike[str]],
     kubeconfig: pathlib.Path | None = None,
 ) -> str:
-    """Run helm to its end; give what it wrote to standard output.
+    """Run helm to its end; return its standard output.
 
     words: its command line. kubeconfig: of the cluster it is to work on, if any.
 

@@ -84,7 +84,7 @@ allowedTopologies:
 
 
 def allow(where: places.Places, driver: str = csi_node.DRIVER) -> pathlib.Path:
-    """Create the CSIDriver and the ServiceAccount; give the latter's kubeconfig.
+    """Create the CSIDriver and the ServiceAccount; return the latter's kubeconfig.
 
     driver: name of the CSIDriver.
 

@@ -60,7 +60,7 @@ class Daemon:
     secure_port: int
 
     def ask(self, path: str) -> tuple[int, str]:
-        """Ask plain HTTP; give status and body."""
+        """Send a request by plain HTTP; return status and body."""
         address = ("127.0.0.1", self.port)
         return _ask(http.client.HTTPConnection(*address, timeout=TIMEOUT_S), path, {})
 

@@ -51,7 +51,7 @@ class Backing:
         self._before: tuple[object, object] = ({}, {})
 
     def follow(self, world: World) -> None:
-        """Have files and links as the parent's objects say."""
+        """Create and delete files and links to match the parent's objects."""
         desired, links = sizes(world), attached(world)
         if (desired, links) == self._before:
             return

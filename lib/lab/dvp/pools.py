@@ -1,4 +1,4 @@
-"""Addresses that the simulator gives out, each one once."""
+"""Addresses that the simulator assigns, each once."""
 
 import ipaddress
 import itertools

@@ -28,7 +28,7 @@ _SIZE = {
 
 
 class Allocated:
-    """The addresses that a parent gives out: to VMs, and to Services."""
+    """The addresses that a parent assigns to VMs and to Services."""
 
     def __init__(self) -> None:
         self.machines = pools.Pool("10.64.0.0/12")

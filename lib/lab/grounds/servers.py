@@ -12,7 +12,7 @@ ERROR = "ERROR"
 class Server:
     """One server, as far as the lab shows it.
 
-    zone, flavor: empty when the cloud does not say.
+    zone, flavor: empty if the cloud does not report it.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Cloud(Protocol):
         ...
 
     def delete(self, server_id: str) -> None:
-        """Delete a server; fine when it is gone already."""
+        """Delete a server; fine when it does not exist."""
         ...
 
 

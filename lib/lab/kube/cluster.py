@@ -67,7 +67,7 @@ def node_paths(names: Collection[str]) -> tuple[str, ...]:
 
 
 def create_all(api: client.Api, manifests: str) -> tuple[str, ...]:
-    """Create what a YAML text holds; give the paths of what was not there before.
+    """Create what a YAML text holds; return the paths of what was not there before.
 
     What is there is left as it is: in an existing cluster it may have another owner.
     """

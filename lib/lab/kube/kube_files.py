@@ -117,7 +117,7 @@ def issued(
 def write_kubeconfig(
     where: places.Places, user: str, who: pki.Credentials
 ) -> pathlib.Path:
-    """Write a user's kubeconfig and say where it is."""
+    """Write a user's kubeconfig; return its path."""
     authority = (certificates(where) / "ca.crt").read_bytes()
     text = pki.kubeconfig(server(where), authority, who)
     file = kubeconfig(where, user)

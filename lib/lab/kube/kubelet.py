@@ -41,7 +41,7 @@ _COMMAND_S = 60
 _IMPORT_S = 300
 """Layers with thousands of files are unpacked."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""Go's names of what `uname -m` says."""
+"""Go's names of the machine types of `uname -m`."""
 
 
 def unavailable(

@@ -97,7 +97,7 @@ def _begin(
 
 
 def authority(common_name: str, now: datetime.datetime) -> Pair:
-    """Make a certificate authority of its own."""
+    """Create a certificate authority of its own."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(Subject(common_name))
     certificate = (
@@ -121,7 +121,7 @@ def _alternative(name: str) -> x509.GeneralName:
 
 
 def issue(signer: Pair, subject: Subject, now: datetime.datetime) -> Pair:
-    """Make a certificate for clients and servers, signed by an authority."""
+    """Create a certificate for clients and servers, signed by an authority."""
     issuer = x509.load_pem_x509_certificate(signer.certificate)
     signing = serialization.load_pem_private_key(signer.key, password=None)
     if not isinstance(signing, ec.EllipticCurvePrivateKey):
@@ -150,7 +150,7 @@ def issue(signer: Pair, subject: Subject, now: datetime.datetime) -> Pair:
 
 
 def key_pair() -> tuple[bytes, bytes]:
-    """Make a bare key: private and public, PEM (for signing tokens)."""
+    """Create a bare key: private and public, PEM (for signing tokens)."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

@@ -82,7 +82,7 @@ def run(
     wait: Callable[[], bool],
     say: Callable[[str], None],
 ) -> None:
-    """Be the kubelets of the servers named, until `wait` says no.
+    """Simulate the kubelets of these servers until `wait` returns False.
 
     wait: lets the time between two ticks pass; False ends. say: called with problems,
     which end nothing: the next tick tries again.
@@ -106,7 +106,7 @@ def _tick(
     at: datetime.datetime,
     say: Callable[[str], None],
 ) -> Running:
-    """Carry actions out; give what counts as running from now on."""
+    """Carry actions out; return what counts as running from now on."""
     unborn = set()
     for action in actions:
         try:

@@ -58,7 +58,7 @@ def clouds_yaml(keystone_url: str, *accounts: Account) -> str:
 
 
 def clouds_file(where: places.Places, *extra: Account) -> pathlib.Path:
-    """Write the lab's clouds.yaml, readable by its owner only, and give its path.
+    """Write the lab's clouds.yaml, readable by its owner only, and return its path.
 
     extra: accounts beside the two that every lab has.
     """

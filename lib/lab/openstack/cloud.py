@@ -44,7 +44,7 @@ def connect(
 
 
 def project(where: places.Places, name: str) -> accounts.Account:
-    """Have a project with a user of its own, and give the account.
+    """Have a project with a user of its own, and return the account.
 
     What one project does is not seen by another. Repeating it does no harm.
 

@@ -1,7 +1,7 @@
 """Brings OpenStack's packages and MariaDB into the cache; nothing into the system.
 
 Rules: a folder per set of locked packages, Python and distribution; a marker, written
-last, says that it is complete; two builders wait for one another; what an interrupted
+last, shows that it is complete; two builders wait for one another; what an interrupted
 build has finished is kept.
 """
 
@@ -141,7 +141,7 @@ def _packages(
     env: Mapping[str, str],
     shown: progress.Progress,
 ) -> None:
-    """Make the virtual environment; uv goes on where it was interrupted."""
+    """Create the virtual environment; uv continues where it was interrupted."""
     with shown.step("Install OpenStack") as step:
         uv, settings = _installer(where, env, step)
         lock = install.folder / resources.PACKAGES
@@ -247,7 +247,7 @@ def _uv(
     env: Mapping[str, str],
     step: progress.ProgressStep,
 ) -> pathlib.Path:
-    """Have uv in a virtual environment of its own, and give its path."""
+    """Have uv in a virtual environment of its own, and return its path."""
     lock = resources.read(resources.UV)
     folder = where.cache / "openstack" / f"uv-{resources.digest(lock, _python_name())}"
     uv = folder / "bin" / "uv"

@@ -1,7 +1,7 @@
 """Starts and stops the lab's OpenStack.
 
-Rules: every call may be repeated at any moment, and goes on where the last one
-stopped; a running service is not changed; a file in the data, written last, says that
+Rules: every call may be repeated at any moment, and continues where the last one
+stopped; a running service is not changed; a file in the data, written last, shows that
 it is seeded; what has started stays when a start fails, so that its log can be read.
 """
 
@@ -75,7 +75,7 @@ def up(
     shown: progress.Progress,
     services: Sequence[str] = SERVICES,
 ) -> None:
-    """Have some services answer, with their database, from whatever is there.
+    """Start some services with their database, from any earlier state.
 
     Raises:
         LabError: something is missing, a port is taken, or a service did not start.

@@ -28,7 +28,7 @@ _SUFFIX = ".tar.gz"
 
 
 class DamagedError(errors.LabError):
-    """A snapshot cannot be used; it is gone now."""
+    """A snapshot cannot be used, and was deleted."""
 
 
 def folder(home: layout.Layout) -> pathlib.Path:
@@ -42,7 +42,7 @@ def _stem(home: layout.Layout) -> str:
 
 
 def find(home: layout.Layout) -> pathlib.Path | None:
-    """Return the snapshot of this lab's packages and seed, for whatever ports."""
+    """Return the snapshot of this lab's packages and seed, for any ports."""
     return next(iter(sorted(folder(home).glob(f"{_stem(home)}*{_SUFFIX}"))), None)
 
 

@@ -110,7 +110,7 @@ class Tenant:
         kind: servers.Kind | None = None,
         timeout_s: float = 300,
     ) -> Mapping[str, servers.Server]:
-        """Have servers with these names run; give them by name.
+        """Have servers with these names run; return them by name.
 
         kind: in the lab's own cloud None makes the smallest ones on `lab-net`.
         """
@@ -128,7 +128,7 @@ class Tenant:
     def wait(
         self, ids: Collection[str], status: str, timeout_s: float = 120
     ) -> tuple[servers.Server, ...]:
-        """Wait until all these servers have a status, and give them.
+        """Wait until all these servers have a status, and return them.
 
         Raises:
             LabError: one went to ERROR or away, or the time is over.
@@ -195,7 +195,7 @@ class Tenant:
                     network.delete_ip(address, ignore_missing=True)
 
     def ensure_network(self) -> str:
-        """Have a network with a router to the public one; give its id.
+        """Have a network with a router to the public one; return its ID.
 
         Of the lab's own cloud. Floating IPs need all three. Repeating it does no harm.
         """
@@ -224,7 +224,7 @@ class Tenant:
             return str(network.find_router(_ROUTER, ignore_missing=False).id)
 
     def add_port(self, name: str, server_id: str) -> str:
-        """Make a port on `lab-net` as a server would have one; give its address."""
+        """Create a port on `lab-net` as a server would have one; return its address."""
         network = self.connection.network
         with cloud.sentences():
             mine = network.find_network(NETWORK, ignore_missing=False)
@@ -236,7 +236,7 @@ class Tenant:
     def add_load_balancer(
         self, name: str, ports: Sequence[int], tags: Sequence[str] = ()
     ) -> str:
-        """Have a load balancer on `lab-net`, not yet ACTIVE; give its id.
+        """Have a load balancer on `lab-net`, not yet ACTIVE; return its ID.
 
         ports: of its TCP listeners, each with a pool.
         """

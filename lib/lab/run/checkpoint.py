@@ -15,7 +15,7 @@ class Checkpoint:
     children: offspring.Known
 
     def halt(self) -> None:
-        """End whatever was begun since; in a hurry, and as often as it takes."""
+        """Stop everything that was started since; repeat until nothing remains."""
         offspring.end(self.children)
         new = [
             name for name in processes.names(self.where) if name not in self.programs

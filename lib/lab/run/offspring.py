@@ -13,7 +13,7 @@ Known = frozenset[psutil.Process]
 
 
 def seen() -> Known:
-    """Return every living descendant of this process."""
+    """Return every running descendant of this process."""
     try:
         return frozenset(psutil.Process().children(recursive=True))
     except psutil.Error:

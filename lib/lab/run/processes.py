@@ -26,7 +26,7 @@ def _pid_file(where: places.Places, name: str) -> pathlib.Path:
 
 
 def _started(pid: int) -> float:
-    """Return when the kernel says a process was started.
+    """Return the start time of a process from the kernel.
 
     Where it can be had, in ticks since boot: a clock that is set does not move them.
 
@@ -40,7 +40,7 @@ def _started(pid: int) -> float:
 
 
 def find(where: places.Places, name: str) -> psutil.Process | None:
-    """Return the living process that `start` began under `name`, or None."""
+    """Return the running process that `start` started as `name`, or None."""
     try:
         mark = json.loads(_pid_file(where, name).read_text())
         process = psutil.Process(mark["pid"])
@@ -114,7 +114,7 @@ def stop(
 def _wait_gone(
     ending: Sequence[psutil.Process], timeout_s: float
 ) -> Sequence[psutil.Process]:
-    """Wait until programs have ended; give those that have not.
+    """Wait until programs have ended; return those that have not.
 
     A zombie has ended: where process 1 does not reap, it stays one for long.
     """

@@ -11,7 +11,7 @@ import rich.text
 from lib.lab.grounds import servers
 
 Document = Mapping[str, object]
-"""A Kubernetes object as JSON gives it."""
+"""A Kubernetes object, decoded from JSON."""
 
 LABEL_ZONE = "topology.kubernetes.io/zone"
 LABEL_TYPE = "node.kubernetes.io/instance-type"

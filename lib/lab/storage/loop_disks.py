@@ -80,7 +80,7 @@ class LoopDisk:
         fcntl.ioctl(self._descriptor, _SET_CAPACITY)
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file under the disk: what lies behind gives I/O errors."""
+        """Cut the file under the disk: reads and writes after that point fail."""
         self.file.truncate(size_bytes)
 
     def wipe(self, size_bytes: int) -> None:
@@ -212,7 +212,7 @@ class Machine:
 
 @contextlib.contextmanager
 def machine(folder: pathlib.Path) -> Iterator[Machine]:
-    """Make a machine on a tmpfs over a folder; unmount everything in the end.
+    """Create a machine on a tmpfs over a folder; unmount everything in the end.
 
     To be used in a private mount namespace.
     """

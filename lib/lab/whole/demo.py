@@ -184,7 +184,7 @@ def _routed(names: Sequence[str]) -> Scene:
 def _on(
     cloud: servers.Cloud, name: str, do: Callable[[str], object]
 ) -> Callable[[], None]:
-    """Make a call that does something with the servers of a name."""
+    """Create a call that does something with the servers of a name."""
 
     def act() -> None:
         for server in cloud.items():

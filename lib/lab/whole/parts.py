@@ -136,7 +136,7 @@ class Lab:
 def boot(
     cloud: servers.Cloud, names: Sequence[str], kind: servers.Kind
 ) -> Mapping[str, str]:
-    """Make the servers that are missing or broken; give the new ones' ids by name.
+    """Create the servers that are missing or broken; return the new ones' ids by name.
 
     Raises:
         LabError: a broken one was not gone in time.
@@ -165,7 +165,7 @@ def _delete(cloud: servers.Cloud, server_id: str) -> None:
 def wait_for_servers(
     cloud: servers.Cloud, names: Sequence[str], timeout_s: float = BOOT_S
 ) -> Mapping[str, str]:
-    """Wait until the servers named are made; give all their ids by name.
+    """Wait until the servers named are made; return all their ids by name.
 
     One that its user has stopped is made, too.
 
@@ -198,7 +198,7 @@ def wait_for_servers(
 def register_simulated_nodes(
     api: client.Api, servers_by_name: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Register a Node for each server; give the names of those which are new.
+    """Register a Node for each server; return the names of those which are new.
 
     servers_by_name: ids. A Node of an earlier server of the same name goes first.
     """

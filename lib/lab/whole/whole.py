@@ -337,7 +337,7 @@ class _Start:
             machines.up(self.where, pexes.path(self.where, machines.name), self.shown)
 
     def servers(self) -> None:
-        """Make the servers."""
+        """Create the servers."""
         kept = self.lab.record
         names = kept.servers
         with self.shown.step(f"Boot {len(names)} servers") as step:

@@ -152,7 +152,7 @@ def watch(stores: ClusterStores, flow: ClustersFlow, add: Enqueue) -> None:
 
 
 def add_deleted(infrastructure: store.Store[ClusterObject], add: Enqueue) -> None:
-    """Add the clusters whose deletion goes on: a machine or its parts were deleted."""
+    """Add the clusters whose deletion can continue: a machine was deleted."""
     for key, item in infrastructure.items().items():
         if item.is_deleted:
             add(key, Topic.SYNC)

@@ -40,7 +40,7 @@ class Topic(enum.StrEnum):
     """Why a cluster is reconciled."""
 
     SYNC = "sync"
-    """One of its objects has changed, or its cleanup goes on."""
+    """One of its objects has changed, or its cleanup continues."""
 
 
 class ClusterStage(enum.Enum):
@@ -162,7 +162,7 @@ class SetEndpoint:
 
 @dataclasses.dataclass(frozen=True)
 class WriteClusterStatus:
-    """Apply all fields of the status that are ours.
+    """Apply all fields of the status that this program owns.
 
     document: without observedGeneration. removed: fields of others to be removed.
     """

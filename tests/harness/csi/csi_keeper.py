@@ -99,7 +99,7 @@ class CsiKeeper:
             self._killing.clear()
 
     def end(self) -> None:
-        """Keep nothing any more; what runs goes on.
+        """Keep nothing any more; what runs continues.
 
         Raises whatever a start raised.
         """

@@ -1,4 +1,4 @@
-"""Stops one thread of a process, as a debugger does; the others go on."""
+"""Stops one thread of a process, as a debugger does; the others continue."""
 
 import contextlib
 import ctypes
@@ -25,7 +25,7 @@ def stopped_thread(pid: int, name: str, answers: Callable[[], bool]) -> Iterator
     """Stop a thread until the block ends.
 
     name: as the kernel has it, see `thread`. answers: whether the rest of the process
-    goes on. A Python thread that holds the interpreter's lock stops all others: it is
+    continues. A Python thread that holds the interpreter's lock stops all others: it is
     let go then, and stopped a moment later.
 
     Raises:

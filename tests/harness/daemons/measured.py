@@ -60,7 +60,7 @@ class MeasuredDaemon:
             return 0, ""
 
     def ready_s(self) -> float:
-        """Wait until it is ready; give the seconds since its start."""
+        """Wait until it is ready; return the seconds since its start."""
         waiting.until("ready", lambda: self.get("/readyz")[0] == 200, READY_S)
         return time.monotonic() - self.began
 

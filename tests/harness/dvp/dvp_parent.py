@@ -62,7 +62,7 @@ from tests.harness.faults import tcp_proxy
 from tests.harness.kube import audit
 
 CLUSTER = "0badc0de-0000-4000-8000-000000000001"
-"""Cluster UUID of the child, unless a test says otherwise."""
+"""Cluster UUID of the child, unless a test sets another."""
 OTHER_CLUSTER = "0badc0de-0000-4000-8000-000000000002"
 CLUSTER_LABEL = "dvp.deckhouse.io/cluster-uuid"
 HOSTNAME_LABEL = "dvp.deckhouse.io/hostname"

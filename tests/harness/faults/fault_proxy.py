@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from lib.lab.run import ports
 
 FORWARD_S = 600.0
-"""Patience with the service: who asks has his own, and it is what is looked at."""
+"""Time-out of the service: longer than those of clients, which are tested."""
 _HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
 """Source: RFC 9110, 7.6.1: headers of one connection, not of the message."""
 

@@ -1,4 +1,4 @@
-"""The proxy passes on what it is given, counts it, and lies when told to."""
+"""The proxy forwards requests, counts them, and injects the faults of its rules."""
 
 import contextlib
 import http.client

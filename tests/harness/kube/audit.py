@@ -1,4 +1,4 @@
-"""What the lab's API server wrote down of somebody's requests."""
+"""Requests of a user from the audit log of the lab's API server."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ class Row:
 
     @property
     def version(self) -> int:
-        """The revision of the object it left behind; 0 when that is not told."""
+        """Revision of the resulting object; 0 if it is not in the log."""
         meta = self.body.get("metadata")
         return int(meta.get("resourceVersion", 0)) if isinstance(meta, dict) else 0
 

@@ -55,7 +55,7 @@ def test_a_row_says_what_was_asked_by_which_token(where: places.Places) -> None:
 def test_others_and_unfinished_requests_and_half_lines_are_left_out(
     where: places.Places,
 ) -> None:
-    """Also of somebody who only has to do with the account's object."""
+    """Also of another user that only uses the account's object."""
     write(
         where,
         event(user={"username": "admin"}, objectRef={"name": USER}),

@@ -29,7 +29,7 @@ def test_each_module_is_pinned_with_its_checksum() -> None:
 
 
 def test_modules_are_found_where_go_has_put_them() -> None:
-    """Whatever else it says on the way."""
+    """Other lines of the output are ignored."""
     assert definitions.folders(ANSWER) == {
         "example.com/a": pathlib.Path("/modules/example.com/a@v1.0.0"),
         "example.com/b": pathlib.Path("/modules/example.com/b@v2.0.0"),

@@ -126,7 +126,7 @@ class NodesProcess:
         self.nodes.relist()
 
     def round(self) -> int:
-        """Take every Node for every topic once; give the number of actions."""
+        """Take every Node for every topic once; return the number of actions."""
         self.nodes.relist()
         topics = frozenset(str(topic) for topic in model.Topic)
         claims = [queue.Claim(name, topics) for name in self.nodes.items()]
@@ -152,9 +152,9 @@ class NodesProcess:
 
 
 def settle(ground: WalkGround, settings: model.NodeSettings) -> int:
-    """Run processes, each until it dies, until one has nothing to do for long enough.
+    """Run processes, each until it exits, until one has nothing to do for long enough.
 
-    Gives the number of rounds it took.
+    Returns the number of rounds it took.
     """
     idle = rounds = 0
     process: NodesProcess | None = None

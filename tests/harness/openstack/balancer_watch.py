@@ -1,4 +1,4 @@
-"""Reads the states of load balancers without slowing anybody's API down."""
+"""Reads the states of load balancers without load on an API."""
 
 import contextlib
 import threading
@@ -62,7 +62,7 @@ def states(
 
 
 class Watch:
-    """Looks into Octavia's own database.
+    """Reads Octavia's own database.
 
     turned: id of the load balancer, and when that was seen, by the monotonic clock.
     longest_s: that one of them was seen not to be ACTIVE.
@@ -77,7 +77,7 @@ class Watch:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator["Watch"]:
-        """Look for as long as the block lasts."""
+        """Watch while the block runs."""
         with database_session.Session(self._home) as session:
             thread = threading.Thread(target=self._run, args=(session,))
             thread.start()

@@ -1,6 +1,6 @@
 """What Octavia and Neutron hold of a project's load balancers, past our own rooms.
 
-Objects are plain JSON: what a test wants to see of them nobody knows.
+Objects are plain JSON: each test reads other fields.
 """
 
 import dataclasses
@@ -125,7 +125,7 @@ def _read(answer: Any, kind: str) -> list[Json]:
 def node_ports(
     connection: openstack.connection.Connection, network_id: str, count: int
 ) -> list[list[str]]:
-    """Make ports that stand for those of servers; give the addresses of each.
+    """Create ports that stand for those of servers; return the addresses of each.
 
     Each has one address in every subnet of the network.
 

@@ -1,4 +1,4 @@
-"""Tables of what Services wish for: at creation and at change, each read back.
+"""Tables of settings of Services, at creation and at change, each read back.
 
 A row says what to ask, and what must then be seen in the cloud past our own rooms.
 """
@@ -14,7 +14,7 @@ from tests.harness.openstack import balancer_watch, balancers
 from tests.harness.services import services
 
 INTERNAL = {"service.beta.kubernetes.io/openstack-internal-load-balancer": "true"}
-"""Spares a floating IP where none is looked at."""
+"""No floating IP, where a case does not read it."""
 POLL_S = 0.7
 
 
@@ -77,12 +77,12 @@ Probe = Callable[[Observed], object]
 
 
 def of(kind: str, field: str) -> Probe:
-    """Look at a field of the balancer, or of the listener, pool, monitor of port 80."""
+    """Read a field of the balancer, or of the listener, pool, monitor of port 80."""
     return lambda observed: observed.part(kind).get(field)
 
 
 def members(field: str) -> Probe:
-    """Look at a field of the members of port 80: its values, each once."""
+    """Read a field of the members of port 80: its values, each once."""
     return lambda observed: sorted({str(member[field]) for member in observed.members})
 
 
@@ -147,7 +147,7 @@ def annotated(
     event: str = "",
     service: str = "",
 ) -> Row:
-    """Make a row of an annotation.
+    """Create a row of an annotation.
 
     values: at creation, what is shown then, at the change, what is shown then. also:
     what else is asked for at creation.
@@ -167,7 +167,7 @@ def field(
     event: str = "",
     service: str = "",
 ) -> Row:
-    """Make a row of fields of spec; the rest as with `annotated`."""
+    """Create a row of fields of spec; the rest as with `annotated`."""
     created, shows, changed, then = values
     name = service or "spec-" + title.lower().replace(", ", "-").replace(" ", "-")
     whole = {**also, "spec": created}

@@ -51,7 +51,7 @@ def expire_password(where: places.Places, user: str) -> None:
 
 
 def throttled(pause_s: int) -> fault_proxy.Fault:
-    """Make a service ask for a pause instead of answering."""
+    """Have a service ask for a pause instead of answering."""
     headers = {"Retry-After": str(pause_s)}
     return lambda _: fault_proxy.Answer(429, headers, b"{}")
 
@@ -65,6 +65,6 @@ def emptied(request: fault_proxy.Request) -> fault_proxy.Answer | None:
 
 
 def refused(tokens: Collection[str]) -> fault_proxy.Fault:
-    """Make a service refuse these tokens, as if each was over."""
+    """Have a service reject these tokens, as if each had expired."""
     no = fault_proxy.Answer(401, _JSON, b"{}")
     return lambda request: no if request.headers.get("x-auth-token") in tokens else None

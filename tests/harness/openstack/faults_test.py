@@ -1,4 +1,4 @@
-"""A lying service lies about what it is told to, and about nothing else."""
+"""A service with injected faults changes only the answers that it should."""
 
 import json
 

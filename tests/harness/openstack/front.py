@@ -38,7 +38,7 @@ class Call:
 
 Headers = dict[str, str]
 Before = Callable[[str, str, Headers], str]
-"""Takes service, path and headers of a call, which it may change; gives the path."""
+"""Takes service, path and headers of a call, which it may change; returns the path."""
 
 
 Came = Callable[[str, str, str], None]
@@ -67,7 +67,7 @@ class Front:
     """One entrance. Safe for many threads.
 
     down: services that are refused: the connection ends without an answer. came: told
-    of each call before it goes on or is refused, whatever becomes of who asked.
+    of each call before it continues or is refused, whatever becomes of who asked.
     before: see `Before`. refuse: see `Refuse`. calls: all that came so far.
     """
 
@@ -104,7 +104,7 @@ class Front:
     def forward(
         self, service: str, request: http.server.BaseHTTPRequestHandler, body: bytes
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """Ask the service itself; give its answer, and the body to pass on."""
+        """Send it to the service; return its answer, and the body to forward."""
         came = time.monotonic()
         headers = {
             name: value
@@ -144,7 +144,7 @@ class Front:
 
 
 def of(where: places.Places) -> Front:
-    """Make an entrance to the cloud of a lab."""
+    """Create an entrance to the cloud of a lab."""
     return Front({name: layout.ports(where)[name] for name in layout.SERVICES})
 
 
@@ -166,7 +166,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def handle(self) -> None:
-        """Serve until whoever asks has gone, however that came about."""
+        """Serve until the client has closed the connection, for any reason."""
         with contextlib.suppress(OSError):
             super().handle()
 

@@ -1,6 +1,6 @@
 """All there is of a project's load balancers at two times, and what has changed.
 
-`balancers.py` gives a look at some of it; here nothing may be missing.
+`balancers.py` reads some of it; here nothing may be missing.
 """
 
 import concurrent.futures

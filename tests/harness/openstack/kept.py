@@ -63,7 +63,7 @@ def _unfit(where: places.Places) -> str:
 
 
 def _refusal(where: places.Places) -> str:
-    """Return why nobody gets a token from keystone; empty when one does."""
+    """Return why Keystone issues no token; empty if it does."""
     connection = cloud.connect(where, accounts.ADMIN)
     try:
         with cloud.sentences():

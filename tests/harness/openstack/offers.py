@@ -6,7 +6,7 @@ import openstack.connection
 def balancers(
     admin: openstack.connection.Connection, name: str, zone_name: str
 ) -> tuple[str, str]:
-    """Have a flavor and an availability zone of Octavia's; return its id and its name.
+    """Have a flavor and an availability zone of Octavia's; return its ID and its name.
 
     What is there by name is used as it is: a lab serves one test process after another.
     """

@@ -56,7 +56,7 @@ def _second(admin: openstack.connection.Connection, names: dict[str, str]) -> st
 
 
 def withdraw(admin: openstack.connection.Connection, names: dict[str, str]) -> None:
-    """Take back what was offered, once nobody uses it.
+    """Delete what was created, once it is not in use.
 
     Raises:
         LabError: the cloud refused, or does not answer.

@@ -56,7 +56,7 @@ class SeedData:
     created: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def fill(self, cluster_id: str) -> None:
-        """Make flavors, images, networks and a few of everything else.
+        """Create flavors, images, networks and a few of everything else.
 
         Names are in Cyrillic, empty, missing and given twice, each where that service
         allows it. cluster_id: whose mark the volumes carry.
@@ -91,11 +91,11 @@ class SeedData:
         return document
 
     def delete(self, service: str, path: str) -> None:
-        """Delete something; fine when it is gone."""
+        """Delete something; fine when it does not exist."""
         self._proxy(service, is_admin=True).delete(path)
 
     def flavor(self, number: int) -> str:
-        """Make a flavor with much memory, so that nobody takes it for the smallest."""
+        """Create a flavor with much memory: it must not be the smallest."""
         body = {
             "name": "большой" if number == 0 else f"size-{number:03}",
             "ram": 65536 + 512 * number,
@@ -106,7 +106,7 @@ class SeedData:
         return self._post(COMPUTE, "/flavors", {"flavor": body}, is_admin=True)
 
     def volume_type(self, name: str) -> str:
-        """Make a volume type that only this project sees; give its id."""
+        """Create a volume type that only this project sees; return its ID."""
         body = {"name": name, "os-volume-type-access:is_public": False}
         type_id = self._post(
             BLOCK_STORAGE, "/types", {"volume_type": body}, is_admin=True
@@ -148,7 +148,7 @@ class SeedData:
     def _post(
         self, service: str, path: str, body: object, *, is_admin: bool = False
     ) -> str:
-        """Make something; give its id."""
+        """Make something; return its ID."""
         answer = self._proxy(service, is_admin=is_admin).post(path, json=body)
         openstack.exceptions.raise_from_response(answer)
         document = answer.json()

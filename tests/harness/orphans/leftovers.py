@@ -250,7 +250,7 @@ def _volumes(ground: Ground) -> None:
 
 
 def _routes(ground: Ground) -> None:
-    """Have a recorded route and pair of a Node that is gone, and a route of others."""
+    """Create a recorded route and pair of a deleted Node, and a route of others."""
     api, network = ground.room.api, ground.network
     (router,) = network.routers(
         project_id=ground.room.mine.connection.current_project_id

@@ -1,4 +1,4 @@
-"""Calls are told apart, and lateness is measured, as the lab's tests read them."""
+"""Calls are distinguished, and delays measured, as the lab's tests read them."""
 
 import pytest
 

@@ -87,7 +87,7 @@ def inactive(room: Room, ids: Collection[str]) -> list[str]:
 
 
 def plant(room: Room, cluster_name: str) -> str:
-    """Have things of others; give the id of the one load balancer for all to share."""
+    """Create objects of others; return the ID of a load balancer to share."""
     namespace, network = room.services.namespace, room.mine.connection.network
     add = room.mine.add_load_balancer
     own = add(USERS_OWN, OTHERS_PORTS)
@@ -292,7 +292,7 @@ def _wrong_group(ground: Ground, now: Inventory, service: Json) -> Iterator[str]
 
 
 def settle(ground: Ground, *, is_managed: bool = False) -> float:
-    """Wait until all is as the Services want it; give the seconds that took."""
+    """Wait until all is as the Services want it; return the seconds that took."""
     began = time.monotonic()
     problems: list[str] = []
     while time.monotonic() - began < WITHIN_S:
@@ -314,7 +314,7 @@ def settle(ground: Ground, *, is_managed: bool = False) -> float:
 
 
 def started(room: Room, number: int, settings: Mapping[str, str]) -> Counted:
-    """Have one replica only, with a new process; give its calls."""
+    """Have one replica only, with a new process; return its calls."""
     for replica in room.replicas.values():
         replica.stop()
     counted = Counted(room.entrance)

@@ -23,7 +23,7 @@ from tests.harness.services import reference, services
 
 NAMESPACE = "handover"
 CLUSTER = "mooring-lab"
-"""Source of the names of all load balancers; both are told."""
+"""Source of the names of all load balancers; both have this setting."""
 QUIET_S = 5.0
 ENSURED = "EnsuredLoadBalancer"
 """The last Event about a new Service. Source: cloud-provider, service controller."""
@@ -149,7 +149,7 @@ class Handover:
             time.sleep(POLL_S)
 
     def settle(self) -> None:
-        """Wait until all are served and nobody asks the cloud for anything.
+        """Wait until all are served and no requests reach the cloud.
 
         Raises:
             LabError: that does not come about.

@@ -1,4 +1,4 @@
-"""Runs the daemons that ours take the place of, so that they can be compared.
+"""Runs the daemons of the reference, so that they can be compared.
 
 openstack-cloud-controller-manager runs without an election: whoever starts it sees to
 it that ours does not run meanwhile.
@@ -20,7 +20,7 @@ PORT = "reference"
 SERVICES = "service-lb-controller"
 """The controller that makes load balancers."""
 WORKERS = 4
-"""Services at once: with more of them Octavia says that the project is busy."""
+"""Services in parallel: with more of them Octavia reports that the project is busy."""
 START_S = 60
 
 

@@ -1,4 +1,4 @@
-"""Plays the user of Services of type LoadBalancer, and reads what they are told."""
+"""Acts as the user of Services of type LoadBalancer, and reads their Events."""
 
 import contextlib
 import dataclasses
@@ -17,7 +17,7 @@ POLL_S = 0.5
 WEB: Mapping[str, Any] = {"port": 80, "protocol": "TCP", "name": "web"}
 LOAD_BALANCER_ID = "loadbalancer.openstack.org/load-balancer-id"
 LOAD_BALANCER_ADDRESS = "loadbalancer.openstack.org/load-balancer-address"
-"""What a Service is told of its load balancer, by annotations.
+"""Settings of the load balancer of a Service, by annotations.
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
 """
@@ -25,7 +25,7 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """One Event. component: who tells it."""
+    """One Event. component: its source."""
 
     type: str
     reason: str
@@ -104,7 +104,7 @@ class Services:
         return by_service
 
     def delete(self, names: Collection[str]) -> None:
-        """Delete some; they go once their load balancers are gone."""
+        """Delete some; they are removed after their load balancers."""
         for name in names:
             self._objects.delete(resources.SERVICES, name)
 
@@ -187,7 +187,7 @@ def balancer_id(service: kube_objects.Json) -> str:
 
 
 def ingress(service: kube_objects.Json) -> list[Mapping[str, str]]:
-    """Return what a Service's status says of where it is reached."""
+    """Return the addresses in a Service's status."""
     return list(service.get("status", {}).get("loadBalancer", {}).get("ingress", ()))
 
 

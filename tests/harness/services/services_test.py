@@ -30,7 +30,7 @@ def told(number: int, name: str, count: int) -> dict[str, object]:
 
 
 def test_only_those_of_the_own_namespace_are_seen(api: FakeApi) -> None:
-    """Twice the same namespace is fine; nobody else's Services count."""
+    """Twice the same namespace is fine; Services of others are ignored."""
     mine, again = services.Services(api, "a"), services.Services(api, "a")
     services.Services(api, "b").make("theirs")
     mine.make("web", {"key": "value"}, [services.port(53, "UDP", nodePort=30053)])
@@ -77,7 +77,7 @@ def test_who_still_has_a_load_balancer_goes_only_when_it_is_abandoned(
 
 
 def test_nodes_are_made_labelled_and_deleted(api: FakeApi) -> None:
-    """The one with labels keeps those that nobody takes away."""
+    """The Service with labels keeps those that no user removes."""
     services.make_node(api, "one", ["10.0.0.1", "fd00::1"], {"a": "1", "b": "2"})
     services.make_node(api, "two", ["10.0.0.2"])
     services.label_node(api, "one", {"a": None, "c": "3"})

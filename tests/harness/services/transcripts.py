@@ -8,7 +8,7 @@ from lib.lab.kube.kube_objects import Json
 from tests.harness.services import services
 
 RecordedEvent = tuple[str, str, str, str]
-"""Who told a Service's owner what: component, type, reason and message."""
+"""An Event of a Service: component, type, reason and message."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -86,7 +86,7 @@ class CloudsError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CloudsFile:
-    """Where to look. clouds_file, cloud: from cloud.conf, may be empty."""
+    """Where it is searched for. clouds_file, cloud: from cloud.conf, may be empty."""
 
     clouds_file: str
     cloud: str

@@ -1,4 +1,4 @@
-"""Credentials from OS_* variables, as Deckhouse's discoverer is given them.
+"""Credentials from OS_* variables, which Deckhouse's discoverer has.
 
 Source: deckhouse, cloud-data-discoverer of OpenStack; application credentials are ours,
 named as openstacksdk names them.

@@ -25,7 +25,7 @@ from lib.cloud.openstack.config.settings import (
 )
 
 ReadFile = Callable[[pathlib.Path], str | None]
-"""Gives a file's text, None when there is no such file."""
+"""Returns the text of a file; None if it does not exist."""
 
 _LB_PROVIDERS = ("amphora", "octavia", "ovn", "f5", "amphorav2")
 _CONTAINER_STORES = ("barbican", "external")
@@ -154,7 +154,7 @@ def _attach_limit(text: str, findings: ConfigFindings) -> int | None:
 
 
 class _Sections:
-    """Gives each section by name, and reports those that nothing reads."""
+    """Returns each section by name, and reports those that nothing reads."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What cloud.conf says, typed. Defaults are the reference's. Times in seconds."""
+"""Settings of cloud.conf, typed. Defaults are the reference's. Times in seconds."""
 
 import dataclasses
 import ipaddress

@@ -54,7 +54,7 @@ class Ground:
     external_subnet_id: str
 
     def node(self, number: int, **labels: str) -> Node:
-        """Make a Node with a port; give it as the facts have it."""
+        """Create a Node with a port; return it as the facts have it."""
         address = f"10.0.0.{number}"
         self.cloud.neutron.add_port(self.subnet_id, address, f"server-{number}")
         return Node(
@@ -156,7 +156,7 @@ class Driver:
         return self.balancers.plan(target, observation.value, NOW)
 
     def one_pass(self, *, gone: bool = False) -> bool:
-        """Make one pass; say whether nothing is left to do."""
+        """Reconcile once; return whether nothing is left to do."""
         planned = self.plan(gone=gone)
         if isinstance(planned, Problems):
             self.problems, self.notices = planned.problems, ()
@@ -189,7 +189,7 @@ class Driver:
         self.cloud.clock.sleep(planned.retry_after_s or 10)
 
     def settle(self, *, gone: bool = False, passes: int = 60) -> list[str]:
-        """Make passes until nothing is left to do; give the steps applied.
+        """Reconcile until nothing is left to do; return the steps applied.
 
         Raises:
             NotSettledError: it never comes to rest.

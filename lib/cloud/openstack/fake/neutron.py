@@ -40,7 +40,7 @@ class FakeNeutron:
         self.l3 = FakeRouters(self.ports, self.subnets)
 
     def add_network(self, name: str, *, external: bool = False) -> str:
-        """Make a network; give its id."""
+        """Create a network; return its ID."""
         id_ = self.new_id("network")
         self.networks[id_] = {
             "id": id_,
@@ -53,7 +53,7 @@ class FakeNeutron:
     def add_subnet(
         self, network_id: str, cidr: str, name: str = "", tags: tuple[str, ...] = ()
     ) -> str:
-        """Make a subnet; give its id."""
+        """Create a subnet; return its ID."""
         id_ = self.new_id("subnet")
         self.subnets[id_] = {
             "id": id_,
@@ -68,13 +68,13 @@ class FakeNeutron:
         return id_
 
     def add_router(self, *subnet_ids: str) -> str:
-        """Make a router with an interface in each subnet; return its id."""
+        """Create a router with an interface in each subnet; return its ID."""
         id_ = self.new_id("router")
         self.l3.put(id_, tuple(self.add_port(subnet) for subnet in subnet_ids))
         return id_
 
     def add_port(self, subnet_id: str, address: str = "", device_id: str = "") -> str:
-        """Make a port with an address of a subnet; give its id."""
+        """Create a port with an address of a subnet; return its ID."""
         id_ = self.new_id("port")
         self.ports[id_] = {
             "id": id_,

@@ -17,7 +17,7 @@ class Vip:
 
 
 def have(neutron: FakeNeutron, request: Json) -> Vip:
-    """Find or make what a load balancer is to be reached at.
+    """Find or create what a load balancer is to be reached at.
 
     Raises:
         Refused: it is not available; a conflict of Neutron in the words of Octavia.
@@ -42,7 +42,7 @@ def have(neutron: FakeNeutron, request: Json) -> Vip:
 
 
 def _port(neutron: FakeNeutron, request: Json) -> tuple[str, str]:
-    """Find or make the VIP's port; give its id and subnet."""
+    """Find or create the VIP's port; return its ID and subnet."""
     if request.get("vip_port_id"):
         port = neutron.ports.get(str(request["vip_port_id"]))
         if port is None:

@@ -44,7 +44,7 @@ class Answer:
 
 
 class Refused(Exception):
-    """A service says no."""
+    """A service rejects a request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

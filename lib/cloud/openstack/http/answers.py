@@ -51,7 +51,7 @@ class Answer:
     def error(
         self, kind: type[errors.CloudError], message: str, operation: str, resource: str
     ) -> errors.CloudError:
-        """Make an error of it, with all that it says beside its status."""
+        """Convert it to an error, with all that it contains beside its status."""
         return kind(
             message,
             operation=operation,

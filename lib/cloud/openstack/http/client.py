@@ -172,7 +172,7 @@ class Client:
         )
 
     def write_and_read(self, call: Write, kind: type[T], deadline: float) -> T:
-        """Change something and give the answer decoded as `kind`.
+        """Change something and return the answer decoded as `kind`.
 
         Raises:
             CloudError: as `write`; Unavailable also when the answer is no such thing.
@@ -391,7 +391,7 @@ def _is_of_library(error: Exception) -> bool:
 
 
 def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
-    """Return what the words of a refusal mean; None when they say nothing special."""
+    """Return the meaning of the text of an error; None if it has no special one."""
     text = answer.body.decode(errors="replace").lower()
     for refusal in call.refusals:
         if refusal.status == answer.status and refusal.text.lower() in text:

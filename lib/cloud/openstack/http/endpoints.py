@@ -36,12 +36,12 @@ _LEAST: Mapping[str, Version] = {"compute": (2, 1), "block-storage": (3, 0)}
 
 
 class NotInCatalogue(errors.Unavailable):
-    """The cloud has no such service, or not where we look."""
+    """The catalogue has no such service in this region and interface."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One service. silence: why it does not say its version, if it does not."""
+    """One service. silence: why its version is unknown, if it is."""
 
     service: str
     data: keystoneauth1.discover.EndpointData
@@ -106,7 +106,7 @@ def find(
 
 
 def _silence(service: str, failed: sessions.Failed) -> str:
-    """Return why a service does not say its version. failed: how it answered."""
+    """Return why the version of a service is unknown. failed: how it answered."""
     if not failed:
         return f"the {service} service does not say its version"
     error = failed[-1]

@@ -99,7 +99,7 @@ def from_native(
     """Return what a failure of the library means: the class, and a safe message.
 
     Such a failure comes from below the call: connection, token, catalogue, version
-    document. It never says that a thing is absent, even when Keystone answers 404.
+    document. It never reports that a thing is absent, even when Keystone answers 404.
     """
     if isinstance(error, keystoneauth1.exceptions.HttpError):
         unspecific = (errors.Unavailable, f"log-in: {describe(error.http_status)}")

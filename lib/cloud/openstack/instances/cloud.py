@@ -81,7 +81,7 @@ def of_client(
 class OpenStackInstances:
     """Implements `lib.cloud.protocol.Instances`.
 
-    A pass costs one list of servers and one of ports, whatever the number of refs;
+    A pass costs one list of servers and one of ports, for any number of refs;
     in a project that is mostly of others, one call per ref instead (`singles`).
     Keeps only what may be thrown away: the names of flavors, which never change, and
     which servers, and how many, the last list showed.

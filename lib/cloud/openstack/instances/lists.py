@@ -97,7 +97,7 @@ def _wired(
 
 
 def has_server(api: client.Client, server_id: str, deadline: float) -> bool:
-    """Look directly for a server; False only when Nova itself says it is not there.
+    """Read a server directly; False only when Nova itself says it is not there.
 
     Raises:
         CloudError: it is unknown.
@@ -112,7 +112,7 @@ def has_server(api: client.Client, server_id: str, deadline: float) -> bool:
 
 
 def has_server_named(api: client.Client, name: str, deadline: float) -> bool:
-    """Look directly for servers of exactly this name, letter case aside.
+    """Read servers of exactly this name directly, letter case aside.
 
     Raises:
         CloudError: it is unknown.

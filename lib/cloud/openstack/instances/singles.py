@@ -40,7 +40,7 @@ def is_list_cheaper(needed: int, listed: int | None) -> bool:
 def servers(
     api: client.Client, ids: Collection[str], deadline: float
 ) -> Mapping[str, Observation[native.Server]]:
-    """Look directly for each of these servers; one entry each, by id.
+    """Read each of these servers directly; one entry each, by id.
 
     Absent only when Nova itself reports it; a failed read is Unknown, and leaves the
     others alone. Never raises.

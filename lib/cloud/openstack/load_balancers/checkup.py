@@ -55,7 +55,7 @@ def look(api: client.Client, config: settings.LoadBalancer) -> Balancing:
 def _sections(
     config: settings.LoadBalancer,
 ) -> Iterator[tuple[str, settings.LoadBalancerClass]]:
-    """Yield what [LoadBalancer] and each class say about networks."""
+    """Yield the networks that [LoadBalancer] and each class name."""
     fields = dataclasses.fields(settings.LoadBalancerClass)
     own = {field.name: getattr(config, field.name) for field in fields}
     yield SECTION, settings.LoadBalancerClass(**own)

@@ -40,7 +40,7 @@ class VolumeReads:
         self._log = structlog.stdlib.get_logger()
 
     def volume(self, volume_id: str, deadline: float) -> native.Volume | None:
-        """Return one volume; None when Cinder says that there is none."""
+        """Return one volume; None when Cinder reports that there is none."""
         call = self._get("volumes/" + _quoted(volume_id), "get volume", volume_id)
         try:
             return self._api.read(call, native.VolumeAnswer, deadline).volume

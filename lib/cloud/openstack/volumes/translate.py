@@ -170,7 +170,7 @@ def _utc(moment: datetime.datetime | None) -> datetime.datetime | None:
 def explained(failed: Volume, messages: Sequence[native.Message]) -> Volume:
     """Add to a FAILED volume why it failed, and whether it ever was fit for use.
 
-    Certainly it was not when Cinder says that making it failed, or when it failed
+    Certainly it was not when Cinder reports that making it failed, or when it failed
     right after it was begun; only while nothing is attached.
     """
     handle = native.handle(failed)

@@ -102,7 +102,7 @@ def _rules_later(
 def _moved(
     observed: Tree, floating_ip: FloatingIp, action: Action
 ) -> tuple[FieldChange, ...]:
-    """Describe from which port to which a floating IP goes; none if it is deleted."""
+    """Describe the ports of a floating IP before and after; empty if it is deleted."""
     old, new = floating_ip.port_id or "", differences.plain(action.fields.get(_PORT))
     if old == new:
         return ()

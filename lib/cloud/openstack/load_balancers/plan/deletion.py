@@ -268,7 +268,7 @@ def _is_last(detach: Detach) -> bool:
 
 
 def _is_made(detach: Detach, floating_ip: FloatingIp) -> bool:
-    """Report whether a floating IP goes with the load balancer that goes."""
+    """Report whether a floating IP is deleted with its load balancer."""
     if detach.place.relation is Relation.OWNED:
         return identity.is_made_on(floating_ip, detach.balancer, detach.ref)
     # It was made for the Service that has left.

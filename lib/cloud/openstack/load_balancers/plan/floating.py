@@ -58,7 +58,7 @@ def on_port(environment: Environment, port_id: str) -> FloatingIp | None:
 
 
 def delete(path: str, why: str, floating_ip: FloatingIp) -> Step:
-    """Delete a floating IP of ours."""
+    """Delete a floating IP that this cluster owns."""
     return actions.delete((path,), why, _action(floating_ip))
 
 

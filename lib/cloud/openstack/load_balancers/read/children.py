@@ -1,9 +1,9 @@
 """Reads listeners, pools, monitors and members of many load balancers by few calls.
 
 What was read is kept by load balancer, and used again as long as its `updated_at`
-says that nothing under it has changed, and we have changed nothing ourselves. That has
-a resolution of one second, so what was read right after the last change is used for a
-few seconds only.
+shows that nothing under it has changed, and we have changed nothing ourselves. That
+has a resolution of one second, so what was read right after the last change is used for
+a few seconds only.
 
 After we have set members, only members are read again: listeners, pools and monitors
 are cached for one read. Changes by other clients appear in the next one.
