@@ -82,7 +82,8 @@ class _Workshop:
     """Parts that all images share.
 
     scratch: a folder for unpacked layers. base_packages: names of those of the base.
-    modules: parts of each Go program, with the texts of their licences.
+    modules: parts of each Go program, with the texts of their licences. distributions:
+    the part of each third-party distribution, once it is compiled.
     """
 
     where: places.Places
@@ -95,6 +96,7 @@ class _Workshop:
     modules: Mapping[str, Sequence[tuple[bill.Part, str]]]
     base: oci_image.Layer
     python: Interpreter
+    distributions: dict[str, bill.Part]
 
     def wheel(self, name: str) -> pathlib.Path:
         """Return the folder of a third-party distribution."""
@@ -110,6 +112,7 @@ class _Workshop:
             step.note(name.partition("-")[0])
             rootfs.unpack_wheel(self.wheel(name), holders[name], name)
             self.python.compile(self.wheel(name))
+            self.distributions[name] = bill.of_wheel(holders[name], name)
 
         with concurrent.futures.ThreadPoolExecutor(_JOBS) as pool:
             list(pool.map(compile_wheel, holders))
@@ -184,6 +187,7 @@ def _workshop(
             modules,
             layer,
             python,
+            {},
         )
 
 
@@ -251,7 +255,7 @@ def _parts(
         yield bill.of_package(package, pin.sha256, text)
     pex = workshop.source.pexes[described.pex]
     for wheel in rootfs.wheels(pex):
-        yield bill.of_wheel(pex, wheel)
+        yield workshop.distributions[wheel]
     for name in described.programs:
         yield from (part for part, _ in workshop.modules[name])
 
