@@ -86,6 +86,9 @@ def test_pins_of_the_lab() -> None:
         assert match, repository
         name = {"csi-test": "csi-sanity", "helm": "helm |"}.get(repository, repository)
         expected.append(f"{name} {match[1]}")
+    helm_3 = re.search(r"/helm/v3 v(\S+)", go_modules.files("helm3")["go.mod"].decode())
+    assert helm_3
+    expected.append(f"; {helm_3[1]} with the chart cloud-provider-openstack |")
     for version in expected:
         print(version)
         assert version in text, version

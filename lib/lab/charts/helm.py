@@ -21,17 +21,19 @@ def run(
     where: places.Places,
     words: Sequence[str | os.PathLike[str]],
     kubeconfig: pathlib.Path | None = None,
+    program: pathlib.Path | None = None,
 ) -> str:
     """Run helm to its end; return its standard output.
 
     words: its command line. kubeconfig: of the cluster it is to work on, if any.
+    program: another helm than the lab's.
 
     Raises:
         LabError: it is not built, failed, or did not end in time; carries its words.
     """
     try:
         answer = subprocess.run(
-            [programs.path(where, "helm"), *words],
+            [program or programs.path(where, "helm"), *words],
             env=_environment(where, kubeconfig),
             capture_output=True,
             text=True,
