@@ -21,6 +21,7 @@ from lib.migration.dvp import dvp_changeover
 from tests.lab.charts import (
     installing,
     reference_of_dvp,
+    reference_state_of_dvp,
     rendering,
     umbrellas,
 )
@@ -361,25 +362,15 @@ def test_the_state_of_the_reference_stays_as_it_is(
     """
     folder = charts.folder(installing.ROOT, CHART)
     control_plane.apply_manifests(ground.where, ground.helm("show", "crds", folder))
-    kinds = installing.until(ground.kinds)
-    text = f"{reference_of_dvp.STATE}---{reference_of_dvp.workloads()}"
-    installing.until(
-        lambda: ("deckhouse.io/v1alpha1", "DVPInstanceClass") in ground.kinds()
-    )
-    control_plane.apply_manifests(ground.where, text)
-    documents = list(yaml.safe_load_all(text))
-    kinds = installing.until(ground.kinds)
+    state = reference_state_of_dvp.create(ground)
+    documents, kinds = state.documents, state.kinds
 
     def observed() -> dict[str, Any]:
         return {
-            f"{item['kind']} {item['metadata']['name']}": ground.live(item, kinds)
+            " ".join(installing.name_of(item)): ground.live(item, kinds)
             for item in documents
         }
 
-    installing.until(
-        lambda: observed()["PersistentVolume pvc-1"]["status"].get("phase")
-        == "Available"
-    )
     planned = dvp_changeover.plan(
         migrated.read(ground.api, installing.TIMEOUT_S, dvp_changeover.REFERENCE)
     )
@@ -398,17 +389,13 @@ def test_the_state_of_the_reference_stays_as_it_is(
     changed = set()
     for name in states[0]:
         versions = [state[name]["metadata"]["resourceVersion"] for state in states]
-        print(f"{name:52} {versions}")
+        print(f"{name:76} {versions}")
         if len(set(versions)) > 1:
             changed.add(name)
             assert len({json.dumps(state[name].get("spec")) for state in states}) == 1
-    assert changed == {f"CSIDriver {CSI_DRIVER[2]}"}
-    assert len(states[0]) == len(documents) >= 17
-    for item in reversed(documents):
-        collection, namespaced = kinds[item["apiVersion"], item["kind"]]
-        root, _, plural = collection.rpartition("/")
-        home = f"/namespaces/{item['metadata'].get('namespace')}" if namespaced else ""
-        ground.delete(f"{root}{home}/{plural}/{item['metadata']['name']}")
+    assert changed == {" ".join(CSI_DRIVER)}
+    assert len(states[0]) == len(documents) >= 38
+    state.delete()
 
 
 def test_both_clouds_in_one_cluster(ground: installing.Ground) -> None:

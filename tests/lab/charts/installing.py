@@ -154,11 +154,22 @@ class Ground:
 
     def live(self, desired: Document, kinds: Kinds) -> Any:
         """Return the object of a manifest as the API server has it."""
-        collection, namespaced = kinds[desired["apiVersion"], desired["kind"]]
-        root, _, plural = collection.rpartition("/")
-        meta = desired["metadata"]
-        home = f"/namespaces/{meta['namespace']}" if namespaced else ""
-        return self.get(f"{root}{home}/{plural}/{meta['name']}")
+        return self.get(path_of(desired, kinds))
+
+
+def path_of(desired: Document, kinds: Kinds) -> str:
+    """Return the path of the object of a manifest."""
+    collection, namespaced = kinds[desired["apiVersion"], desired["kind"]]
+    root, _, plural = collection.rpartition("/")
+    meta = desired["metadata"]
+    home = f"/namespaces/{meta['namespace']}" if namespaced else ""
+    return f"{root}{home}/{plural}/{meta['name']}"
+
+
+def name_of(desired: Document) -> Name:
+    """Return kind, namespace and name of the object of a manifest."""
+    meta = desired["metadata"]
+    return (desired["kind"], meta.get("namespace", ""), meta["name"])
 
 
 def until(condition: Callable[[], T]) -> T:

@@ -87,7 +87,12 @@ metadata:
   name: d8-provider-cluster-configuration
   namespace: kube-system
 stringData:
-  cloud-provider-cluster-configuration.yaml: 'kind: DVPClusterConfiguration'
+  cloud-provider-cluster-configuration.yaml: |
+    apiVersion: deckhouse.io/v1
+    kind: DVPClusterConfiguration
+    layout: Standard
+    sshPublicKey: ssh-ed25519 AAAA
+    provider: {kubeconfigDataBase64: YXBpVmVyc2lvbjogdjE=, namespace: project}
   cloud-provider-discovery-data.json: '{"zones":["default"]}'
 ---
 apiVersion: v1
@@ -96,7 +101,10 @@ metadata:
   name: d8-cloud-provider-discovery-data
   namespace: kube-system
 stringData:
-  discovery-data.json: '{"kind":"DVPCloudDiscoveryData","zones":["default"]}'
+  discovery-data.json: |
+    {"apiVersion":"deckhouse.io/v1","kind":"DVPCloudDiscoveryData","layout":"Standard",
+     "zones":["default"],"storageClasses":[{"name":"replicated","isDefault":true,
+     "volumeBindingMode":"WaitForFirstConsumer","isEnabled":true}]}
 ---
 apiVersion: v1
 kind: Secret
@@ -191,15 +199,6 @@ spec:
     image:
       kind: ClusterVirtualImage
       name: ubuntu
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
-kind: DeckhouseCluster
-metadata:
-  name: dvp
-  namespace: default
-  labels:
-    dvp.deckhouse.io/cluster-prefix: child
-spec: {}
 """
 
 
