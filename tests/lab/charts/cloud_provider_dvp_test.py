@@ -160,6 +160,9 @@ def snapshot(name: str) -> charts.Snapshot:
     return charts.of(CHART)[name]
 
 
+CHILD = snapshot("child")
+
+
 def values(name: str) -> tuple[str, str]:
     return ("--values", str(snapshot(name).values(installing.ROOT)))
 
@@ -322,6 +325,43 @@ def test_own_secrets_are_created_and_removed(ground: installing.Ground) -> None:
     print(caught.value)
     assert 'clusterUUID: invalid value "b": must be "edge-1"' in str(caught.value)
     assert "example-of-a-token" not in str(caught.value)
+    deployed.uninstall(before)
+
+
+IDS: Mapping[str, Mapping[str, str]] = {
+    "one": {**KEYS, "kubeconfig": KUBECONFIG, "clusterUUID": "one"},
+    "two": {**KEYS, "kubeconfig": KUBECONFIG, "clusterUUID": "two"},
+    "none": {"kubeconfig": KUBECONFIG, "namespace": "project"},
+}
+"""Secrets, by name: the UUID of a cluster, or no key of one."""
+CHANGES = (
+    ("", "one", ""),
+    ("", "two", "two"),
+    ("two", "none", "two"),
+    ("one", "none", ""),
+    ("", "two", "two"),
+)
+"""Cluster ID and Secret of a release and of upgrades; the ID that is rejected."""
+
+
+def test_a_changed_cluster_id_is_rejected_in_each_form(
+    ground: installing.Ground,
+) -> None:
+    """By value or by the key of a Secret; prints the table."""
+    before = installing.until(ground.everything)
+    deployed = umbrellas.release(ground, CASE, CASE.home)
+    with secrets(ground, IDS):
+        for number, (uuid, secret, rejected) in enumerate(CHANGES):
+            texts = (f"global.clusterID={uuid}", f"global.parent.secretName={secret}")
+            words = ("--set", ",".join(texts))
+            message = ""
+            try:
+                deployed.run("upgrade" if number else "install", CHILD, *words)
+            except errors.LabError as error:
+                message = str(error)
+            print(f"{uuid:4} {secret:5} {message[-170:] or 'accepted'}")
+            expected = f'clusterUUID: invalid value "{rejected}": must be "one"'
+            assert expected in message if rejected else not message
     deployed.uninstall(before)
 
 

@@ -35,14 +35,27 @@ ones are keys of the Secret, as in that of the reference.
     secretName: {{ .Values.parent.secretName | quote }}
 {{- end -}}
 
+{{/* UUID of the cluster: a value, or the key clusterUUID of a Secret; empty: not known. */}}
+{{- define "library.clusterOf" -}}
+{{- if .value }}
+{{- .value }}
+{{- else if .secret }}
+{{- $live := lookup "v1" "Secret" .namespace .secret }}
+{{- index ($live.data | default dict) "clusterUUID" | default "" | b64dec }}
+{{- end }}
+{{- end -}}
+
 {{/* Fails if an upgrade changes the cluster UUID, by which VMs and disks are owned. */}}
 {{- define "library.sameCluster" -}}
+{{- $new := include "library.clusterOf" (dict "value" .Values.clusterUUID "secret" .Values.parent.secretName "namespace" .Release.Namespace) }}
 {{- $live := lookup "apps/v1" "Deployment" .Release.Namespace (include "library.name" .) }}
 {{- range $container := dig "spec" "template" "spec" "containers" list $live }}
 {{- range $variable := $container.env }}
-{{- if and (eq $variable.name "CLUSTER_UUID") $variable.value $.Values.clusterUUID }}
-{{- if ne $variable.value $.Values.clusterUUID }}
-{{- fail (printf "clusterUUID: invalid value %q: must be %q, that of the installed release, which owns the VMs and disks in the parent" $.Values.clusterUUID $variable.value) }}
+{{- if eq $variable.name "CLUSTER_UUID" }}
+{{- $secret := dig "valueFrom" "secretKeyRef" "name" "" $variable }}
+{{- $old := include "library.clusterOf" (dict "value" $variable.value "secret" $secret "namespace" $.Release.Namespace) }}
+{{- if and $old $new (ne $old $new) }}
+{{- fail (printf "clusterUUID: invalid value %q: must be %q, that of the installed release, which owns the VMs and disks in the parent" $new $old) }}
 {{- end }}
 {{- end }}
 {{- end }}
