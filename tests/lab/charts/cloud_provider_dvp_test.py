@@ -230,6 +230,7 @@ spec:
 
 def test_states_of_the_cluster_are_rejected(ground: installing.Ground) -> None:
     """The reference still runs; a kind of a newer release. Prints both messages."""
+    before = installing.until(ground.everything)
     folder = charts.folder(installing.ROOT, CHART)
     words = ("install", CHART, folder, "--namespace", CASE.home, "--skip-crds")
     deployments = f"/apis/apps/v1/namespaces/{charts.PLATFORM_OF_DVP}/deployments"
@@ -257,6 +258,8 @@ def test_states_of_the_cluster_are_rejected(ground: installing.Ground) -> None:
         print(str(caught.value)[-220:])
         assert named in str(caught.value)
         ground.delete(path)
+    # The next test compares all objects: those of the Deployment are deleted later.
+    installing.until(lambda: ground.everything() == before)
 
 
 def test_a_missing_kind_is_reported_before_anything_is_created(
