@@ -12,6 +12,9 @@ from tests.harness.pods import users
 from tests.harness.pods.installed_node import Images
 from tests.harness.pods.users import NodeT
 
+FIRST = "1"
+"""Revision of helm's first release."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InUse:
@@ -73,6 +76,25 @@ class Releases(Generic[NodeT]):
         assert list(self.user.node.writes())[writes:] == [], step
         assert self.in_use() == before, step
         print(f"{step:60} no write, same mount, Node Ready")
+
+    def upgrade_each(self, before: InUse, writes: int) -> None:
+        """Upgrade component by component, then roll back: a row for each step.
+
+        The pods of a component are replaced alone. before, writes: as of `check`.
+        """
+        node = self.user.node
+        running = dict(self.old)
+        for component, reference in self.new.items():
+            pods = self.uids()
+            running[component] = reference
+            node.install(self.previous, "upgrade", running)
+            self.until_running(running)
+            changed = {name for name, uid in self.uids().items() if pods[name] != uid}
+            assert changed == {component}
+            self.check(f"{component}: new image, previous chart", before, writes)
+        node.helm("rollback", node.chart, FIRST)
+        self.until_running(self.old)
+        self.check("helm rollback to the previous release", before, writes)
 
     def uids(self) -> dict[str, str]:
         """Return the UID of the newest pod of each component."""

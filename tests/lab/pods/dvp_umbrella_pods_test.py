@@ -30,6 +30,7 @@ from tests.harness.pods import (
     installed_node,
     releases,
     secret_search,
+    upgrades,
     users,
 )
 from tests.harness.pods.dvp_pod_node import DvpPodNode
@@ -42,8 +43,6 @@ where = parent_fixtures.where
 CHART = pathlib.Path("charts") / dvp_pod_node.CHART
 SYSTEM = installed_node.SYSTEM
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-FIRST = "1"
-"""Revision of helm's first release."""
 MOUNTED: Mapping[str, set[str]] = {
     "capdvp": {pod_values.MACHINES_SECRET},
     "cloud-data-discoverer-dvp": {pod_values.SECRET},
@@ -153,12 +152,16 @@ def test_a_service_a_claim_and_a_machine(
 
 
 def test_an_upgrade_is_not_noticed(scene: Scene) -> None:
-    """No VM restarts, nothing is written in the parent, and no mount is lost."""
+    """No VM restarts, nothing is written in the parent, and no mount is lost.
+
+    Component by component, back, and as a whole.
+    """
     node = scene.user.node
     settle(node)
     before, writes = scene.in_use(), len(node.writes())
     assert all(names for _, names in before.cloud)
     assert before.mounts
+    scene.upgrade_each(before, writes)
     node.install(CHART, "upgrade")
     scene.until_running(scene.new)
     scene.check("previous -> this release as a whole", before, writes)
@@ -382,7 +385,7 @@ def test_a_rollback_and_the_removal_are_not_noticed(scene: Scene) -> None:
     node = scene.user.node
     settle(node)
     before, writes = scene.in_use(), len(node.writes())
-    node.helm("rollback", dvp_pod_node.CHART, FIRST)
+    node.helm("rollback", dvp_pod_node.CHART, upgrades.FIRST)
     scene.until_running(scene.old)
     scene.check("helm rollback to the previous release", before, writes)
     node.helm("uninstall", dvp_pod_node.CHART)

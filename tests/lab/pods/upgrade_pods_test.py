@@ -22,8 +22,6 @@ OWN = {
     "csi-node": ("csi-node", "node"),
 }
 """Label and container of the project's own image, by component."""
-FIRST = "1"
-"""Revision of helm's first release."""
 Scene = Releases[pod_node.PodNode]
 
 
@@ -54,18 +52,7 @@ def test_nothing_in_use_notices_upgrades_and_rollbacks(scene: Scene) -> None:
     before, writes = scene.in_use(), len(node.writes())
     assert all(ids for _, ids in before.cloud)
     assert before.mounts
-    running = dict(scene.old)
-    for component, reference in scene.new.items():
-        pods = scene.uids()
-        running[component] = reference
-        node.install(scene.previous, "upgrade", running)
-        scene.until_running(running)
-        changed = {name for name, uid in scene.uids().items() if pods[name] != uid}
-        assert changed == {component}
-        scene.check(f"{component}: new image, previous chart", before, writes)
-    node.helm("rollback", pod_node.CHART, FIRST)
-    scene.until_running(scene.old)
-    scene.check("helm rollback to the previous release", before, writes)
+    scene.upgrade_each(before, writes)
     node.install(CHART, "upgrade")
     scene.until_running(scene.new)
     scene.check("this release as a whole", before, writes)
