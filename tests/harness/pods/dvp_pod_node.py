@@ -10,6 +10,7 @@ import pytest
 
 from lib.kube import client, resources
 from lib.lab import places
+from lib.lab.charts import charts
 from lib.lab.dvp import kinds, pod_values
 from lib.lab.dvp.project import Project
 from lib.lab.images import images
@@ -32,6 +33,22 @@ OWN: Mapping[str, tuple[str, str]] = {
     "dvp-ccm": ("dvp-ccm", "dvp-ccm"),
 }
 """Label and container of the project's own image, by component."""
+HOUR = {
+    "dvp-ccm": {
+        "lbDriftPeriod": "10s",
+        "extraArgs": [
+            "--node-status-update-frequency=5s",
+            "--node-monitor-period=100ms",
+        ],
+    },
+    "capdvp": {"syncPeriod": "10s"},
+}
+"""Values: the periodic work of an hour, by the defaults, in HOUR_S.
+
+Six drift checks, twelve updates of addresses, 720 checks of Nodes. The discoverer keeps
+its period, of an hour: a cycle is two requests to the parent.
+"""
+HOUR_S = 73.0
 READS = ("get", "list", "watch")
 OWNED = (
     kinds.MACHINES,
@@ -131,7 +148,7 @@ def running(
             storage_class=pod_values.CLASS,
             service_annotations={},
             images={image.name: image for image in built},
-            values=pod_values.values(where),
+            values=charts.merged(pod_values.values(where), HOUR),
             system=system,
             default=kube_objects.Objects(api, "default"),
             pods=cluster_pods.ClusterPods(where, system),
