@@ -5,7 +5,6 @@ disk of the parent that csi-controller creates and csi-node mounts; capdvp creat
 The Machines of Cluster API are written by the test, without the core.
 """
 
-import collections
 import functools
 import pathlib
 import time
@@ -29,6 +28,7 @@ from tests.harness.pods import (
     dvp_pod_node,
     installed_node,
     releases,
+    rights,
     secret_search,
     upgrades,
     users,
@@ -284,41 +284,21 @@ def parent_requests(node: DvpPodNode) -> list[audit.Row]:
     return [row for row in rows if row.resource and row.verb != "watch"]
 
 
-METRICS = "no client requests metrics"
-LATE = "an object is read when its watch is late"
-SIDECARS = "tests/lab/csi/csi_sidecars_test.py compares the verbs of sidecars"
-UNUSED: Mapping[tuple[str, str, str], str] = {
-    ("", "create", "tokenreviews"): METRICS,
-    ("", "create", "subjectaccessreviews"): METRICS,
-    ("", "patch", "events"): "no Event is repeated",
+UNUSED: rights.Reasons = {
+    **rights.COMMON,
+    **rights.of_sidecars("csi-controller-dvp"),
     ("", "watch", "leases"): "there is one replica",
     ("capdvp", "create", "events"): "no machine fails",
-    ("capdvp", "get", "deckhouseclusters"): LATE,
-    ("capdvp", "get", "deckhousemachines"): LATE,
+    ("capdvp", "get", "deckhouseclusters"): rights.LATE,
+    ("capdvp", "get", "deckhousemachines"): rights.LATE,
     ("capdvp", "patch", "deckhousemachinetemplates/status"): "no template exists",
     ("cloud-data-discoverer-dvp", "list", "persistentvolumeclaims"): "no disk is lost",
     ("cloud-data-discoverer-dvp", "update", "secrets"): "the parent does not change",
     ("cloud-data-discoverer-dvp", "delete", "storageclasses"): "the same",
     ("cloud-data-discoverer-dvp", "patch", "storageclasses"): "the same",
-    **{
-        ("csi-controller-dvp", verb, name): SIDECARS
-        for verb, name in (
-            ("get", "persistentvolumes"),
-            ("list", "persistentvolumes"),
-            ("delete", "persistentvolumes"),
-            ("list", "persistentvolumeclaims"),
-            ("update", "persistentvolumeclaims"),
-            ("list", "csinodes"),
-            ("list", "storageclasses"),
-            ("list", "volumeattachments"),
-            ("get", "volumeattributesclasses"),
-            ("list", "volumeattributesclasses"),
-            ("watch", "volumeattributesclasses"),
-        )
-    },
     ("dvp-ccm", "delete", "nodes"): "no VM is deleted: tests/lab/dvp/dvp_nodes_test.py",
-    ("dvp-ccm", "get", "nodes"): LATE,
-    ("dvp-ccm", "get", "services"): LATE,
+    ("dvp-ccm", "get", "nodes"): rights.LATE,
+    ("dvp-ccm", "get", "services"): rights.LATE,
 }
 """Verbs that no step of this test needs, by account (empty: any), with the reason."""
 
@@ -337,49 +317,7 @@ def test_each_verb_that_is_granted_is_used(
         "the second machine is deleted",
         lambda: child.objects.get(workload_objects.DVP_MACHINES, "worker-2") is None,
     )
-    unused = []
-    for app in ACCOUNTS:
-        rows = [x for x in audit.rows(node.where, (SYSTEM, app)) if x.resource]
-        assert [row for row in rows if row.code == 403] == []
-        used = collections.Counter(
-            (
-                row.group,
-                "/".join(filter(None, (row.resource, row.subresource))),
-                row.verb,
-            )
-            for row in rows
-        )
-        for right in sorted(granted(node, app) | set(used)):
-            print(f"{app:28} {' '.join(right):70} {used[right]:5}")
-            if not used[right]:
-                unused.append((app, right[2], right[1]))
-    for app, verb, resource in unused:
-        reason = UNUSED.get((app, verb, resource)) or UNUSED.get(("", verb, resource))
-        print(f"unused: {app} {verb} {resource}: {reason}")
-        assert reason, (app, verb, resource)
-
-
-def granted(node: DvpPodNode, account: str) -> set[tuple[str, str, str]]:
-    """Return group, resource and verb of the roles that are bound to an account."""
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": SYSTEM}
-    rights = set()
-    for binding_kind in (resources.CLUSTER_ROLE_BINDINGS, resources.ROLE_BINDINGS):
-        for binding in node.system.all(binding_kind):
-            if subject not in binding.get("subjects", ()):
-                continue
-            name = binding["roleRef"]["name"]
-            kinds = (resources.CLUSTER_ROLES, resources.ROLES)
-            (kind,) = (x for x in kinds if x.kind == binding["roleRef"]["kind"])
-            role = node.system.get(kind, name)
-            assert role is not None
-            rights |= {
-                (group, resource, verb)
-                for rule in role["rules"]
-                for group in rule["apiGroups"]
-                for resource in rule["resources"]
-                for verb in rule["verbs"]
-            }
-    return rights
+    rights.check_used(node, SYSTEM, ACCOUNTS, UNUSED)
 
 
 def test_a_rollback_and_the_removal_are_not_noticed(scene: Scene) -> None:

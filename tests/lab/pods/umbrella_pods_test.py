@@ -27,7 +27,7 @@ from lib.lab.kube import kube_objects
 from lib.lab.openstack import layout
 from lib.lab.slots import leases
 from tests.harness.kube import audit
-from tests.harness.pods import containers, mistakes, pod_node, users
+from tests.harness.pods import containers, mistakes, pod_node, rights, users
 from tests.harness.pods.containers import Permissions
 
 ROOT = pathlib.Path()
@@ -358,6 +358,33 @@ def second_replica(node: pod_node.PodNode) -> dict[str, Any]:
     copy["spec"]["selector"] = {"matchLabels": {"app": SECOND}}
     copy["spec"]["template"]["metadata"] = {"labels": {"app": SECOND}}
     return copy
+
+
+UNCHANGED = "the cloud does not change: tests/lab/discovery"
+UNUSED: rights.Reasons = {
+    **rights.COMMON,
+    **rights.of_sidecars("csi-controller"),
+    ("cloud-data-discoverer", "list", "persistentvolumeclaims"): "no disk is lost",
+    ("cloud-data-discoverer", "update", "instancetypescatalogs"): UNCHANGED,
+    ("cloud-data-discoverer", "update", "secrets"): UNCHANGED,
+    ("cloud-data-discoverer", "delete", "storageclasses"): UNCHANGED,
+    ("cloud-data-discoverer", "patch", "storageclasses"): UNCHANGED,
+    ("openstack-ccm", "delete", "nodes"): "no server is deleted: tests/lab/nodes",
+    ("openstack-ccm", "get", "nodes"): rights.LATE,
+    ("openstack-ccm", "get", "services"): rights.LATE,
+    ("openstack-ccm", "get", "namespaces"): "the cluster ID is a value of the chart",
+    ("openstack-ccm", "patch", "nodes/status"): "the kubelet reports the addresses",
+    **{
+        ("openstack-ccm", verb, "configmaps"): "Pods are not routed: tests/lab/routes"
+        for verb in ("create", "get", "patch")
+    },
+}
+"""Verbs that no step of this test needs, by account (empty: any), with the reason."""
+
+
+def test_each_verb_that_is_granted_is_used(user: users.Users[pod_node.PodNode]) -> None:
+    """By the audit log, under exactly the roles of the chart."""
+    rights.check_used(user.node, pod_node.SYSTEM, tuple(pod_node.COMPONENTS), UNUSED)
 
 
 def test_uninstalling_keeps_what_is_in_use(user: users.Users[pod_node.PodNode]) -> None:
