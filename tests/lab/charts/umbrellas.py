@@ -1,9 +1,10 @@
 """Umbrella charts: rendered, installed, changed, rolled back and removed by helm."""
 
+import contextlib
 import dataclasses
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
@@ -94,13 +95,38 @@ def changed_rolled_back_and_removed(
 
     sets: of values: install, then upgrades; then rollbacks to each of them.
     """
+    with _served(ground, version):
+        _changed_rolled_back_and_removed(ground, case, sets, version)
+
+
+@contextlib.contextmanager
+def _served(ground: installing.Ground, version: str) -> Iterator[None]:
+    """Serve the version, and afterwards that of the program again."""
     if SERVERS[version]:
-        processes.stop(ground.where, ["kube-apiserver"], patience_s=0.5)
-        shown = progress.Lines(sys.stderr)
-        control_plane.up(ground.where, shown, api_arguments=SERVERS[version])
+        _restart(ground, SERVERS[version])
     served = installing.until(lambda: ground.get("/version"))
     minor = served.get("emulationMinor") or served["minor"]
     assert f"1.{minor}" == version
+    try:
+        yield
+    finally:
+        if SERVERS[version]:
+            _restart(ground, ())
+            installing.until(lambda: ground.get("/version"))
+
+
+def _restart(ground: installing.Ground, arguments: Sequence[str]) -> None:
+    processes.stop(ground.where, ["kube-apiserver"], patience_s=0.5)
+    shown = progress.Lines(sys.stderr)
+    control_plane.up(ground.where, shown, api_arguments=arguments)
+
+
+def _changed_rolled_back_and_removed(
+    ground: installing.Ground,
+    case: installing.Case,
+    sets: Sequence[str],
+    version: str,
+) -> None:
     before = installing.until(ground.everything)
     deployed = release(ground, case, case.home)
     names: dict[int, set[installing.Name]] = {}
