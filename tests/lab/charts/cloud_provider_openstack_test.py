@@ -11,6 +11,8 @@ from tests.lab.charts import installing, openstack_umbrella, rendering, umbrella
 
 CHART = "cloud-provider-openstack"
 CASE = openstack_umbrella.CASE
+LEASE = "cloud-controller-manager"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
 @pytest.mark.parametrize("name", charts.of(CHART))
@@ -52,11 +54,22 @@ def test_installed_upgraded_rolled_back_and_removed(
 
 
 def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
-    """Also those of the DaemonSet, on a host of the control plane."""
+    """Also those of the DaemonSet, on a host of the control plane. The notes name what
+    is missing, and a Lease that another manager holds."""
     installing.make_node(ground, "host", is_control_plane=True)
     labels = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
     body = json.dumps(labels).encode()
     ground.api.patch(resources.NODES, "host", body, timeout_s=installing.TIMEOUT_S)
+    lease = {
+        "metadata": {"name": LEASE, "namespace": "kube-system"},
+        "spec": {"holderIdentity": "master-0_reference"},
+    }
+    ground.api.create(
+        resources.LEASES,
+        json.dumps(lease).encode(),
+        "kube-system",
+        timeout_s=installing.TIMEOUT_S,
+    )
     before = installing.until(ground.everything)
     deployed = umbrellas.release(ground, CASE, CASE.home)
     deployed.run("install", charts.of(CHART)["defaults"])
@@ -65,5 +78,7 @@ def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
     notes = ground.helm("get", "notes", CHART, "--namespace", CASE.home)
     assert "this Secret does not exist" in notes
     assert "cloud-data-discoverer.moduleConfig.instances is not set" in notes
+    assert f"{LEASE} is held by master-0_reference." in notes
     deployed.uninstall(before)
+    ground.delete(f"{LEASES}/{LEASE}")
     ground.delete("/api/v1/nodes/host")
