@@ -4,4 +4,4 @@ Source: Kubernetes, Recommended Labels.
 """
 
 NAME = "app.kubernetes.io/name"
-"""Name of the component; its objects may have other names."""
+"""Label: the component that an object belongs to."""
