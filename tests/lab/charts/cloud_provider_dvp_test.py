@@ -18,6 +18,7 @@ from lib.lab.charts import charts
 from lib.lab.kube import control_plane
 from lib.migration import reference as migrated
 from lib.migration.dvp import dvp_changeover
+from tests.harness import testing
 from tests.lab.charts import (
     installing,
     reference_of_dvp,
@@ -366,6 +367,25 @@ def test_a_changed_cluster_id_is_rejected_in_each_form(
             expected = f'clusterUUID: invalid value "{rejected}": must be "one"'
             assert expected in message if rejected else not message
     deployed.uninstall(before)
+
+
+NOTED = (
+    ("child", charts.SYSTEM, "dvp-cloud-controller-manager"),
+    ("deckhouse", charts.PLATFORM_OF_DVP, "cloud-controller-manager"),
+)
+"""Values of a release, its namespace, and the name of the Lease of dvp-ccm."""
+
+
+@pytest.mark.parametrize(("name", "home", "manager"), testing.by_tier(NOTED[:1], NOTED))
+def test_the_notes_name_leases_that_are_held(
+    ground: installing.Ground, operators: None, name: str, home: str, manager: str
+) -> None:
+    """That of dvp-ccm, and in the namespace of the release that of capdvp."""
+    del operators
+    leases = (f"kube-system/{manager}", f"{home}/70c82521.cluster.x-k8s.io")
+    rendered = dataclasses.replace(snapshot(name), namespace=home)
+    ids = "global.parent.namespace=project,global.clusterID=edge-1"
+    umbrellas.held_leases_are_named(ground, rendered, leases, "--set", ids)
 
 
 def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:

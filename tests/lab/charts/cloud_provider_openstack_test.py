@@ -7,12 +7,12 @@ import pytest
 from lib.kube import resources
 from lib.lab import places
 from lib.lab.charts import charts
+from tests.harness import testing
 from tests.lab.charts import installing, openstack_umbrella, rendering, umbrellas
 
 CHART = "cloud-provider-openstack"
 CASE = openstack_umbrella.CASE
-LEASE = "cloud-controller-manager"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+LEASES = ("kube-system/cloud-controller-manager",)
 
 
 @pytest.mark.parametrize("name", charts.of(CHART))
@@ -53,23 +53,23 @@ def test_installed_upgraded_rolled_back_and_removed(
     )
 
 
+@pytest.mark.parametrize(
+    "name", testing.by_tier(("defaults",), ("defaults", "deckhouse"))
+)
+def test_the_notes_name_a_lease_that_is_held(
+    ground: installing.Ground, operators: None, name: str
+) -> None:
+    del operators
+    umbrellas.held_leases_are_named(ground, charts.of(CHART)[name], LEASES)
+
+
 def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
-    """Also those of the DaemonSet, on a host of the control plane. The notes name what
-    is missing, and a Lease that another manager holds."""
+    """Also those of the DaemonSet, on a host of the control plane; notes name what is
+    missing."""
     installing.make_node(ground, "host", is_control_plane=True)
     labels = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
     body = json.dumps(labels).encode()
     ground.api.patch(resources.NODES, "host", body, timeout_s=installing.TIMEOUT_S)
-    lease = {
-        "metadata": {"name": LEASE, "namespace": "kube-system"},
-        "spec": {"holderIdentity": "master-0_reference"},
-    }
-    ground.api.create(
-        resources.LEASES,
-        json.dumps(lease).encode(),
-        "kube-system",
-        timeout_s=installing.TIMEOUT_S,
-    )
     before = installing.until(ground.everything)
     deployed = umbrellas.release(ground, CASE, CASE.home)
     deployed.run("install", charts.of(CHART)["defaults"])
@@ -78,7 +78,5 @@ def test_pods_of_all_components_are_admitted(ground: installing.Ground) -> None:
     notes = ground.helm("get", "notes", CHART, "--namespace", CASE.home)
     assert "this Secret does not exist" in notes
     assert "cloud-data-discoverer.moduleConfig.instances is not set" in notes
-    assert f"{LEASE} is held by master-0_reference." in notes
     deployed.uninstall(before)
-    ground.delete(f"{LEASES}/{LEASE}")
     ground.delete("/api/v1/nodes/host")

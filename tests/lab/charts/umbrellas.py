@@ -3,11 +3,14 @@
 import contextlib
 import dataclasses
 import functools
+import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
+from lib.kube import resources
 from lib.lab import errors
 from lib.lab.charts import charts
 from lib.lab.kube import control_plane
@@ -170,6 +173,50 @@ def _assert_second_release_is_rejected(
     assert {home for _, home, _ in records} <= {charts.PLATFORM}
     for _, home, record in records:
         ground.delete(f"/api/v1/namespaces/{home}/secrets/{record}")
+
+
+def held_leases_are_named(
+    ground: installing.Ground,
+    snapshot: charts.Snapshot,
+    leases: Sequence[str],
+    *more: str,
+) -> None:
+    """By helm's notes of an installation that is only rendered; otherwise none is.
+
+    leases: namespace/name. more: arguments of helm.
+    """
+    held = re.compile(r"^The Lease (\S+) is held by reference_1\.$", re.MULTILINE)
+    folder = charts.folder(installing.ROOT, snapshot.chart)
+    place = ("--namespace", snapshot.namespace, "--dry-run=server")
+    values = ("--values", str(snapshot.values(installing.ROOT)), *more)
+    render = functools.partial(
+        ground.helm, "install", snapshot.chart, folder, *place, *values
+    )
+    assert held.findall(render()) == []
+    with contextlib.ExitStack() as stack:
+        for lease in leases:
+            stack.enter_context(_held(ground, lease))
+        notes = render().partition("NOTES:")[2]
+        print(notes)
+        assert held.findall(notes) == list(leases)
+
+
+@contextlib.contextmanager
+def _held(ground: installing.Ground, lease: str) -> Iterator[None]:
+    """Have a Lease that the reference holds."""
+    namespace, name = lease.split("/")
+    body = {"metadata": {"name": name}, "spec": {"holderIdentity": "reference_1"}}
+    ground.api.create(
+        resources.LEASES,
+        json.dumps(body).encode(),
+        namespace,
+        timeout_s=installing.TIMEOUT_S,
+    )
+    try:
+        yield
+    finally:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+        ground.delete(path)
 
 
 def pods(ground: installing.Ground, home: str) -> dict[str, int]:

@@ -33,3 +33,16 @@ name of the cloud controller manager. Nothing is created if one fails.
 {{- fail "components: invalid value: must enable at least one component" }}
 {{- end }}
 {{- end -}}
+
+{{/*
+Note on a Lease that a process holds: component, namespace, name, and document on the migration.
+*/}}
+{{- define "library.heldLease" -}}
+{{- $lease := lookup "coordination.k8s.io/v1" "Lease" .namespace .name }}
+{{- with dig "spec" "holderIdentity" "" $lease }}
+
+The Lease {{ $.namespace }}/{{ $.name }} is held by {{ . }}.
+If the holder is not a pod of this release, {{ $.component }} waits until it is stopped:
+{{ $.document }}.
+{{- end }}
+{{- end -}}
