@@ -6,7 +6,7 @@ import pytest
 
 from lib.lab import places
 from lib.lab.artifacts import programs
-from lib.lab.charts import helm
+from lib.lab.charts import helm, helm3
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import progress
 from tests.harness.kube import definitions
@@ -20,6 +20,13 @@ def ground(apart: places.Places) -> installing.Ground:
     control_plane.apply_manifests(apart, installing.NEEDS)
     api = cluster.connect(control_plane.admin_kubeconfig(apart))
     return installing.Ground(apart, api)
+
+
+@pytest.fixture(scope="module")
+def old(ground: installing.Ground) -> installing.GroundOfHelm3:
+    """Return the same control plane with helm 3."""
+    helm3.PROGRAM.build(ground.where, progress.Lines(sys.stderr))
+    return installing.GroundOfHelm3(ground.where, ground.api)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,5 @@
 """helm 3 with the umbrella chart: what it renders, rejects, installs and adopts."""
 
-import dataclasses
-import pathlib
-import sys
 from typing import Any
 
 import pytest
@@ -10,9 +7,8 @@ import yaml
 
 from lib.lab import errors
 from lib.lab.artifacts import go_modules
-from lib.lab.charts import charts, helm, helm3
+from lib.lab.charts import charts
 from lib.lab.kube import control_plane
-from lib.lab.run import progress
 from tests.lab.charts import installing, openstack_umbrella, umbrellas
 
 CASE = openstack_umbrella.CASE
@@ -37,30 +33,16 @@ ADOPTIONS = [
 """What is done, more arguments of helm install, and the message."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GroundOfHelm3(installing.Ground):
-    """A control plane, and helm 3."""
-
-    def helm(self, *words: str | pathlib.Path) -> str:
-        """Run helm 3; LabError when it refuses."""
-        admin = control_plane.admin_kubeconfig(self.where)
-        return helm.run(self.where, words, admin, helm3.PROGRAM.path(self.where))
-
-
-@pytest.fixture(scope="module")
-def old(ground: installing.Ground) -> GroundOfHelm3:
-    helm3.PROGRAM.build(ground.where, progress.Lines(sys.stderr))
-    return GroundOfHelm3(ground.where, ground.api)
-
-
-def test_it_is_helm_3(old: GroundOfHelm3) -> None:
+def test_it_is_helm_3(old: installing.GroundOfHelm3) -> None:
     shown = old.helm("version", "--short")
     print(shown)
     assert shown.startswith("v3.")
 
 
 @pytest.mark.parametrize("name", charts.of(openstack_umbrella.CHART))
-def test_it_renders_the_objects_of_the_snapshots(old: GroundOfHelm3, name: str) -> None:
+def test_it_renders_the_objects_of_the_snapshots(
+    old: installing.GroundOfHelm3, name: str
+) -> None:
     snapshot = charts.of(openstack_umbrella.CHART)[name]
     rendered = old.helm(
         *("template", snapshot.chart, charts.folder(installing.ROOT, snapshot.chart)),
@@ -79,12 +61,16 @@ def _name(document: dict[str, Any]) -> tuple[str, str, str]:
     return document["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-def test_mistakes_are_rejected_before_anything_is_created(old: GroundOfHelm3) -> None:
+def test_mistakes_are_rejected_before_anything_is_created(
+    old: installing.GroundOfHelm3,
+) -> None:
     mistakes = [umbrellas.Mistake(*row) for row in openstack_umbrella.MISTAKES]
     umbrellas.mistakes_are_rejected(old, CASE, mistakes)
 
 
-def test_the_csi_driver_of_the_reference_is_adopted(old: GroundOfHelm3) -> None:
+def test_the_csi_driver_of_the_reference_is_adopted(
+    old: installing.GroundOfHelm3,
+) -> None:
     """By the command of docs/migrate.md; without its option nothing is created."""
     control_plane.apply_manifests(old.where, REFERENCE)
     installing.until(lambda: old.get(f"{DRIVERS}/{DRIVER}"))
@@ -111,7 +97,7 @@ def test_the_csi_driver_of_the_reference_is_adopted(old: GroundOfHelm3) -> None:
 
 
 def test_installed_upgraded_rolled_back_and_removed(
-    old: GroundOfHelm3, operators: None
+    old: installing.GroundOfHelm3, operators: None
 ) -> None:
     """With two sets of values; a second release is rejected."""
     del operators

@@ -17,7 +17,7 @@ import yaml
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import errors, places
-from lib.lab.charts import charts, helm
+from lib.lab.charts import charts, helm, helm3
 from lib.lab.kube import control_plane
 from tests.harness import deckhouse_names
 
@@ -155,6 +155,16 @@ class Ground:
     def live(self, desired: Document, kinds: Kinds) -> Any:
         """Return the object of a manifest as the API server has it."""
         return self.get(path_of(desired, kinds))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroundOfHelm3(Ground):
+    """A control plane, and helm 3."""
+
+    def helm(self, *words: str | pathlib.Path) -> str:
+        """Run helm 3; LabError when it refuses."""
+        admin = control_plane.admin_kubeconfig(self.where)
+        return helm.run(self.where, words, admin, helm3.PROGRAM.path(self.where))
 
 
 def path_of(desired: Document, kinds: Kinds) -> str:

@@ -24,6 +24,8 @@ SERVERS: Mapping[str, Sequence[str]] = {
 }
 NOT_STORED = "csi-controller.csiDriver.nodeAllocatableUpdatePeriodSeconds=0"
 """For an emulated server: helm reads the program's version; the field is dropped."""
+SECOND = "second"
+"""A release of the same chart."""
 VERSIONS = testing.by_tier(("1.36",), tuple(SERVERS))
 
 
@@ -159,20 +161,39 @@ def _remaining(
 def _assert_second_release_is_rejected(
     ground: installing.Ground, case: installing.Case, name: str
 ) -> None:
-    """Objects of the cluster belong to the first release, which helm names."""
+    """By helm, or by the chart, which also `--take-ownership` cannot move."""
     before = installing.until(ground.everything)
-    folder = charts.folder(installing.ROOT, case.chart)
-    words = ("install", "second", folder, "--namespace", charts.PLATFORM)
-    values = charts.of(case.chart)[name].values(installing.ROOT)
-    with pytest.raises(errors.LabError, match="exists and cannot be") as caught:
-        ground.helm(*words, "--values", values)
-    assert f'"{case.chart}"' in str(caught.value)
+    values = ("--values", str(charts.of(case.chart)[name].values(installing.ROOT)))
+    elsewhere = f'must be "{case.home}", where the release {case.chart} has the '
+    for title, home, more, named in (
+        ("another name", case.home, (), f'current value is "{case.chart}"'),
+        ("another namespace", charts.PLATFORM, (), elsewhere),
+        ("the same, adopting", charts.PLATFORM, ("--take-ownership",), elsewhere),
+    ):
+        with pytest.raises(errors.LabError) as caught:
+            install(ground, case, SECOND, "--namespace", home, *values, *more)
+        message = " ".join(str(caught.value).split())
+        print(f"{title:20} {message[-190:]}")
+        assert named in message
+    # helm keeps a record of a release that it rejects itself.
     records = installing.until(ground.everything) - before
-    # helm keeps a record of the failed release.
     assert {kind for kind, _, _ in records} <= {"Secret"}
-    assert {home for _, home, _ in records} <= {charts.PLATFORM}
-    for _, home, record in records:
-        ground.delete(f"/api/v1/namespaces/{home}/secrets/{record}")
+    assert {home for _, home, _ in records} <= {case.home}
+    remove_records(ground, case.home, SECOND)
+    assert installing.until(ground.everything) == before
+
+
+def install(
+    ground: installing.Ground, case: installing.Case, name: str, *more: str
+) -> None:
+    """Install the chart as a release of another name. more: arguments of helm."""
+    ground.helm("install", name, charts.folder(installing.ROOT, case.chart), *more)
+
+
+def remove_records(ground: installing.Ground, home: str, release: str) -> None:
+    """Delete what helm has stored of a release, by the command of the READMEs."""
+    selector = f"labelSelector=owner%3Dhelm%2Cname%3D{release}"
+    ground.delete(f"/api/v1/namespaces/{home}/secrets?{selector}")
 
 
 def held_leases_are_named(

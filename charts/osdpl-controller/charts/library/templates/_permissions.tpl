@@ -86,4 +86,25 @@ containers in the pods, beside those of this chart.
 {{- $remedy := ternary "deleted, or deckhouse.names must be false" "deleted" (ne (include "library.hasDeckhouseNames" .) "") }}
 {{- fail (printf "%s %s/%s: exists, and is not of this chart: must be %s" $kind .Release.Namespace $name $remedy) }}
 {{- end }}
+{{- include "library.oneNamespace" (dict "context" . "kind" $kind "workload" $name) }}
+{{- end -}}
+
+{{/*
+Fails if a release in another namespace runs the component: context, kind, workload. helm
+--take-ownership would give its permissions to this release, and both programs would run.
+*/}}
+{{- define "library.oneNamespace" -}}
+{{- $context := .context }}
+{{- $program := include "library.program" $context }}
+{{- range $name := list $program (printf "%s:external-provisioner" $program) }}
+{{- $binding := lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" (include "library.clusterName" (dict "context" $context "name" $name)) }}
+{{- $annotations := dig "metadata" "annotations" dict $binding }}
+{{- $home := get $annotations "meta.helm.sh/release-namespace" }}
+{{- if and $home (ne $home $context.Release.Namespace) }}
+{{- if hasKey (dig "metadata" "labels" dict (lookup "apps/v1" $.kind $home $.workload)) "app.kubernetes.io/name" }}
+{{- $release := get $annotations "meta.helm.sh/release-name" }}
+{{- fail (printf "namespace: invalid value %q: must be %q, where the release %s has the %s %s: a cluster must have one release" $context.Release.Namespace $home $release $.kind $.workload) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end -}}
