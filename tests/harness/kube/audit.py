@@ -15,8 +15,9 @@ _STAGES = ("ResponseStarted", "ResponseComplete")
 class Row:
     """One request, answered. Empty texts mean "none".
 
-    credential: id of the token it came with. received: when, in RFC 3339. body: the
-    object it left behind, where the audit policy says so.
+    agent: the client's name and version. credential: id of the token it came with.
+    received: when, in RFC 3339. body: the object it left behind, where the audit
+    policy says so.
     """
 
     verb: str
@@ -24,6 +25,7 @@ class Row:
     resource: str
     subresource: str
     name: str
+    agent: str
     code: int
     credential: str
     received: str
@@ -68,6 +70,7 @@ def _row(event: Mapping[str, dict[str, object]]) -> Row:
         resource=str(about.get("resource", "")),
         subresource=str(about.get("subresource", "")),
         name=str(about.get("name", "")),
+        agent=str(event.get("userAgent", "")),
         code=code if isinstance(code, int) else 0,
         credential=str(credentials[0]),
         received=str(event["requestReceivedTimestamp"]),

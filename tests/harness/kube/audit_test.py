@@ -16,6 +16,7 @@ def event(**parts: object) -> str:
     whole = {
         "stage": "ResponseComplete",
         "verb": "patch",
+        "userAgent": "openstack-ccm/0.1.0 (linux)",
         "user": {
             "username": USER,
             "extra": {"authentication.kubernetes.io/credential-id": ["JTI=1"]},
@@ -49,6 +50,7 @@ def test_a_row_says_what_was_asked_by_which_token(where: places.Places) -> None:
     assert (row.verb, row.group, row.resource) == ("patch", "", "nodes")
     assert (row.subresource, row.name, row.code) == ("status", "one", 200)
     assert (row.credential, row.version) == ("JTI=1", 7)
+    assert row.agent == "openstack-ccm/0.1.0 (linux)"
     assert row.received == "2026-01-01T00:00:00.000001Z"
 
 

@@ -26,6 +26,7 @@ from tests.harness.kube import audit
 from tests.harness.machines import dvp_child
 from tests.harness.pods import (
     dvp_pod_node,
+    idle,
     installed_node,
     releases,
     rights,
@@ -245,20 +246,36 @@ def identities(node: DvpPodNode) -> Mapping[tuple[str, str], tuple[str, int]]:
     return {key: (x["containerID"], x["restartCount"]) for key, x in statuses}
 
 
+SENDERS = frozenset(
+    {
+        ("child", "capdvp", "capdvp"),
+        ("child", "cloud-data-discoverer-dvp", "cloud-data-discoverer"),
+        *(
+            ("child", "csi-controller-dvp", f"csi-{name}")
+            for name in ("provisioner", "attacher", "resizer")
+        ),
+        ("child", "csi-node-dvp", idle.NO_PROGRAM),
+        ("child", "dvp-ccm", "dvp-ccm"),
+        *(
+            ("parent", projects.USER, name)
+            for name in ("capdvp", "cloud-data-discoverer", "csi-controller", "dvp-ccm")
+        ),
+    }
+)
+"""Programs of all pods that send requests; both Secrets have the same account."""
+
+
 def test_an_idle_hour_is_no_request(scene: Scene) -> None:
     """Besides watches, Leases and discovery, in child and parent; prints memory.
 
-    All periodic work but that of the discoverer is that of an hour.
+    A row for each program. All periodic work but that of the discoverer is that of an
+    hour.
     """
     node = scene.user.node
     settle(node)
-    before = {app: len(at_rest(node, app)) for app in ACCOUNTS}
-    in_parent = len(parent_requests(node))
+    before = requests(node)
     time.sleep(dvp_pod_node.HOUR_S)
-    rows = {app: at_rest(node, app)[before[app] :] for app in ACCOUNTS}
-    for app in ACCOUNTS:
-        print(f"{app:28} {len(rows[app])} requests to the child in an hour")
-    print(f"{'all':28} {len(parent_requests(node)) - in_parent} requests to the parent")
+    table = idle.between(before, requests(node))
     exceeded = []
     for key in node.pods.statuses():
         used, requested = node.memory(key)
@@ -266,22 +283,14 @@ def test_an_idle_hour_is_no_request(scene: Scene) -> None:
         exceeded += (
             [key] if key in dvp_pod_node.OWN.values() and used > requested else []
         )
+    idle.check(table, SENDERS)
     assert exceeded == []
-    assert {app: sent for app, sent in rows.items() if sent} == {}
-    assert len(parent_requests(node)) == in_parent
 
 
-def at_rest(node: DvpPodNode, account: str) -> list[audit.Row]:
-    return [
-        row
-        for row in audit.rows(node.where, (SYSTEM, account))
-        if row.resource not in ("", "leases") and row.verb != "watch"
-    ]
-
-
-def parent_requests(node: DvpPodNode) -> list[audit.Row]:
-    rows = node.parent.requests(node.project)
-    return [row for row in rows if row.resource and row.verb != "watch"]
+def requests(node: DvpPodNode) -> idle.Log:
+    """Return the requests of all pods since the start."""
+    log = {("child", app): audit.rows(node.where, (SYSTEM, app)) for app in MOUNTED}
+    return {**log, ("parent", projects.USER): node.parent.requests(node.project)}
 
 
 UNUSED: rights.Reasons = {
