@@ -4,7 +4,7 @@ import collections
 from collections.abc import Mapping, Sequence
 
 from lib.kube import resources
-from tests.harness.kube import audit
+from tests.harness.kube import audit, roles
 from tests.harness.pods import installed_node
 
 Right = tuple[str, str, str]
@@ -83,7 +83,7 @@ def granted(
 ) -> set[Right]:
     """Return the rights of the roles that are bound to an account."""
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    rights = set()
+    rights: set[Right] = set()
     for binding_kind in (resources.CLUSTER_ROLE_BINDINGS, resources.ROLE_BINDINGS):
         for binding in node.system.all(binding_kind):
             if subject not in binding.get("subjects", ()):
@@ -93,11 +93,5 @@ def granted(
             (kind,) = (x for x in kinds if x.kind == binding["roleRef"]["kind"])
             role = node.system.get(kind, name)
             assert role is not None
-            rights |= {
-                (group, resource, verb)
-                for rule in role["rules"]
-                for group in rule["apiGroups"]
-                for resource in rule["resources"]
-                for verb in rule["verbs"]
-            }
+            rights |= {right[:3] for right in roles.rights([role])}
     return rights

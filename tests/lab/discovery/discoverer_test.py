@@ -23,6 +23,7 @@ from lib.lab.kube import control_plane
 from lib.lab.openstack import accounts, cloud, layout, tenant
 from lib.lab.run import processes
 from tests.harness import waiting
+from tests.harness.kube import roles
 from tests.harness.openstack import front
 from tests.harness.openstack import seed_data as seeding
 from tests.harness.openstack.seed_data import (
@@ -635,13 +636,6 @@ def test_the_rights_of_the_chart_are_exactly_those_that_are_used(
 
 def rights() -> set[tuple[str, str, str]]:
     """Return verb, resource and name ("" for any) of what our own roles allow."""
-    rights_ = set()
-    for role in yaml.safe_load_all(discoverer.permissions(reader=False)):
-        if role["kind"] not in ("Role", "ClusterRole"):
-            continue
-        for rule in role["rules"]:
-            for verb in rule["verbs"]:
-                for resource in rule["resources"]:
-                    for name in rule.get("resourceNames", [""]):
-                        rights_.add((verb, resource, name))
-    return rights_
+    documents = yaml.safe_load_all(discoverer.permissions(reader=False))
+    granted = roles.rights(item for item in documents if "rules" in item)
+    return {(verb, resource, name) for _, resource, verb, name in granted}
