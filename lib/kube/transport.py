@@ -8,6 +8,7 @@ import collections
 import contextlib
 import dataclasses
 import http.client
+import re
 import socket
 import ssl
 import time
@@ -24,6 +25,8 @@ status (0 for no answer), seconds until the answer."""
 
 _BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)
 _LATE = (urllib3.exceptions.TimeoutError, TimeoutError)
+_NO_TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})")
+"""Source: http.client, HTTPConnection._tunnel: an OSError without a number."""
 _CHUNK_BYTES = 1 << 18
 _LEAST_S = 0.001
 """Of a time-out, which can't be none at all."""
@@ -108,13 +111,22 @@ def translated(operation: str, server: str = "") -> Iterator[None]:
     try:
         yield
     except _BROKEN as error:
-        what = _cause(error)
-        # A refused connection is one of urllib3's time-outs too.
-        is_refused = isinstance(error, urllib3.exceptions.NewConnectionError)
-        if isinstance(error, _LATE) and not is_refused:
-            what = "no answer in time"
+        what = _reason(error)
         message = f"{server}: {what}" if server else what
         raise errors.Unavailable(message, operation=operation) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return why there was no answer; a failure of a proxy is not one of the server."""
+    if isinstance(error, urllib3.exceptions.ProxyError):
+        return f"HTTP proxy: {_reason(error.original_error)}"
+    if refused := _NO_TUNNEL.match(str(error)):
+        return f"status {refused[1]}"
+    # A refused connection is one of urllib3's time-outs too.
+    is_refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+    if isinstance(error, _LATE) and not is_refused:
+        return "no answer in time"
+    return _cause(error)
 
 
 def _cause(error: BaseException) -> str:

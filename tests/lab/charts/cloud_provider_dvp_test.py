@@ -117,6 +117,7 @@ MISTAKES = [
     ),
     ("zones twice", "global.zones={a,a}", "'/global/zones': items at 0 and 1"),
     ("not a zone", "global.zones={a b}", "'/global/zones/0': 'a b'"),
+    *umbrellas.PROXY_MISTAKES,
     ("negative number", "global.controlPlaneNodes=-1", "'/global/controlPlane"),
     ("text as switch", "global.deckhouse.enabled=yes", "'/global/deckhouse/enabled'"),
     ("no such component", "components.openstack-ccm=true", "'openstack-ccm' not"),

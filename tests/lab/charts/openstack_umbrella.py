@@ -1,7 +1,7 @@
 """The umbrella chart for OpenStack: its case, mistakes in values, and sets of them."""
 
 from lib.lab.charts import charts
-from tests.lab.charts import installing
+from tests.lab.charts import installing, umbrellas
 
 CHART = charts.UMBRELLA
 CSI_DRIVER = ("CSIDriver", "", "cinder.csi.openstack.org")
@@ -22,6 +22,7 @@ MISTAKES = [
     ("not a key", "global.cloudConfig.key=a/b", "'/global/cloudConfig/key'"),
     ("negative number", "global.controlPlaneNodes=-1", "'/global/controlPlane"),
     ("no port", "global.kubeApiServer.port=0", "'/global/kubeApiServer/port'"),
+    *umbrellas.PROXY_MISTAKES,
     ("two words", "global.clusterID=a b", "'/global/clusterID': 'a b'"),
     ("text as switch", "global.deckhouse.enabled=yes", "'/global/deckhouse/enabled'"),
     ("number as label", "global.nodeSelector.x=1", "'/global/nodeSelector/x'"),

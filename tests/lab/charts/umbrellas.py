@@ -26,6 +26,19 @@ NOT_STORED = "csi-controller.csiDriver.nodeAllocatableUpdatePeriodSeconds=0"
 """For an emulated server: helm reads the program's version; the field is dropped."""
 SECOND = "second"
 """A release of the same chart."""
+PROXY_MISTAKES = (
+    (
+        "proxy without scheme",
+        "global.proxy.httpsProxy=proxy:3128",
+        "'/global/proxy/httpsProxy'",
+    ),
+    (
+        "password of a proxy",
+        "global.proxy.httpsProxy=http://u:s3cret@proxy:3128",
+        "proxy.httpsProxy: invalid value [redacted]: must be a URL without user name",
+    ),
+)
+"""In the table of each umbrella chart."""
 VERSIONS = testing.by_tier(("1.36",), tuple(SERVERS))
 
 

@@ -40,6 +40,7 @@ REFERENCE_PORTS = {
 """Of the reference's pods in their hosts' network."""
 OWN_ROWS = {
     ("osdpl-controller", "imagePullSecrets"): "any text, since its first release",
+    ("csi-node", "proxy"): "has none: it connects to the metadata service alone",
     ("osdpl-controller", "deckhouse"): "Deckhouse has no such module, hence no names",
 }
 """Rows that differ from the library's on purpose."""

@@ -281,6 +281,106 @@ def test_the_address_of_the_api_server(name: str) -> None:
             assert host.get("value", "") == shared["host"]
 
 
+SEEDS = (
+    "127.0.0.1",
+    "::1",
+    "localhost",
+    "169.254.169.254",
+    "$(KUBERNETES_SERVICE_HOST)",
+    ".svc",
+    ".cluster.local",
+)
+"""Hosts that are always reached directly."""
+PROXIED = {f"{OPENSTACK}-one-host", f"{DVP}-own-secrets"}
+"""Snapshots with a proxy."""
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_variables_of_the_proxy(name: str) -> None:
+    """In the component's own container, if it calls the cloud or the parent; in both
+    cases of letters, and behind the host that NO_PROXY refers to. Prints the names."""
+    shared = values(name)["global"]["proxy"]
+    hosts = ",".join((*SEEDS, *shared["noProxy"]))
+    urls = {"HTTP_PROXY": shared["httpProxy"], "HTTPS_PROXY": shared["httpsProxy"]}
+    expected = {key: url for key, url in urls.items() if url}
+    if expected:
+        expected["NO_PROXY"] = hosts
+    expected |= {key.lower(): value for key, value in expected.items()}
+    for component, container in containers(name):
+        names = [item["name"] for item in container.get("env", ())]
+        env = {
+            item["name"]: item["value"]
+            for item in container.get("env", ())
+            if item["name"].lower().endswith("_proxy")
+        }
+        print(f"{name:36} {container['name']:24} {sorted(env)}")
+        if component == "csi-node" or container["name"] != MAIN[component]:
+            assert env == {}
+            continue
+        assert env == expected, component
+        if env and "KUBERNETES_SERVICE_HOST" in names:
+            assert names.index("KUBERNETES_SERVICE_HOST") < names.index("NO_PROXY")
+            assert names.index("KUBERNETES_SERVICE_HOST") < names.index("no_proxy")
+
+
+def test_a_set_of_values_of_each_umbrella_has_a_proxy() -> None:
+    observed = {
+        name for name in SNAPSHOTS if values(name)["global"]["proxy"]["httpsProxy"]
+    }
+    assert observed == PROXIED
+
+
+@pytest.mark.parametrize("umbrella", charts.UMBRELLAS)
+@pytest.mark.parametrize(
+    ("field", "value", "is_valid"),
+    [
+        ("httpsProxy", "http://proxy.internal:3128", True),
+        ("httpsProxy", "https://proxy.internal", True),
+        ("httpProxy", "http://192.0.2.1:3128/", True),
+        ("httpProxy", "http://[2001:db8::1]:3128", True),
+        ("httpProxy", "proxy.internal:3128", False),
+        ("httpsProxy", "socks5://proxy.internal:1080", False),
+        ("httpsProxy", "http://proxy.internal:3128/path", False),
+        ("httpsProxy", "http://", False),
+        ("noProxy", ["10.111.0.0/16", "fd00::/48", "::1", ".corp", "corp:8443"], True),
+        ("noProxy", ["*"], False),
+        ("noProxy", ["*.corp"], False),
+        ("noProxy", ["a,b"], False),
+        ("noProxy", [""], False),
+        ("noProxy", "10.111.0.0/16", False),
+    ],
+)
+def test_bounds_of_the_proxy(
+    umbrella: str, field: str, value: object, is_valid: bool
+) -> None:
+    """What the programs would not understand is rejected; credentials by a template."""
+    usual = values(f"{umbrella}-defaults")
+    changed = charts.merged(usual, {"global": {"proxy": {field: value}}})
+    wrong = charts.refused(ROOT, umbrella, changed)
+    print(f"{field:12} {value!s:64} {wrong}")
+    assert (
+        [row.split(".")[:3] for row in wrong] == []
+        if is_valid
+        else [["global", "proxy", field]]
+    )
+
+
+@pytest.mark.parametrize("umbrella", charts.UMBRELLAS)
+def test_the_row_of_the_proxy_is_that_of_the_library(umbrella: str) -> None:
+    """Its description alone differs between the charts."""
+    schemas = [
+        json.loads((charts.folder(ROOT, chart) / "values.schema.json").read_text())
+        for chart in (umbrella, "csi-controller")
+    ]
+    rows = [
+        schemas[0]["properties"]["global"]["properties"]["proxy"],
+        schemas[1]["properties"]["proxy"],
+    ]
+    for row in rows:
+        del row["description"]
+    assert rows[0] == rows[1]
+
+
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_replicas_follow_the_hosts_of_the_control_plane(name: str) -> None:
     """One host, one replica; never more replicas than hosts."""

@@ -35,8 +35,21 @@ of Deckhouse.
 {{- $_ := set .Values "kubeApiServer" $server }}
 {{- end }}
 {{- end }}
+{{- include "library.globalProxy" . }}
 {{- include "library.globalCloudConfig" . }}
 {{- include "library.globalParent" . }}
+{{- end -}}
+
+{{/* URLs of the chart win together; hosts that are reached directly are merged. */}}
+{{- define "library.globalProxy" -}}
+{{- $proxy := dig "proxy" dict (.Values.global | default dict) | default dict }}
+{{- with .Values.proxy }}
+{{- if not (or .httpProxy .httpsProxy) }}
+{{- $_ := set . "httpProxy" ($proxy.httpProxy | default "") }}
+{{- $_ := set . "httpsProxy" ($proxy.httpsProxy | default "") }}
+{{- end }}
+{{- $_ := set . "noProxy" (concat (.noProxy | default list) ($proxy.noProxy | default list) | uniq) }}
+{{- end }}
 {{- end -}}
 
 {{- define "library.globalCloudConfig" -}}
@@ -107,6 +120,32 @@ deckhouse.enabled, and where its image is configured.
   {{- end }}
 - name: KUBERNETES_SERVICE_PORT
   value: {{ .port | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Variables of an HTTP proxy, for a container that connects to more than the API server. They follow
+those of library.apiServer, since NO_PROXY refers to the host that applies in the container.
+*/}}
+{{- define "library.proxy" -}}
+{{- with .Values.proxy }}
+{{- range $field, $url := dict "httpProxy" .httpProxy "httpsProxy" .httpsProxy }}
+{{- if contains "@" $url }}
+{{- fail (printf "proxy.%s: invalid value [redacted]: must be a URL without user name and password, which the pod would show in plain text" $field) }}
+{{- end }}
+{{- end }}
+{{- if or .httpProxy .httpsProxy }}
+{{- $direct := list "127.0.0.1" "::1" "localhost" "169.254.169.254" "$(KUBERNETES_SERVICE_HOST)" ".svc" ".cluster.local" }}
+{{- $hosts := concat $direct .noProxy | uniq | join "," }}
+{{- range $name, $value := dict "HTTP_PROXY" .httpProxy "HTTPS_PROXY" .httpsProxy "NO_PROXY" $hosts }}
+{{- if $value }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+- name: {{ lower $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}
