@@ -17,6 +17,12 @@ FORMER = skew.read()
 PRESENT = skew.present()
 EXPANDED = re.compile(r"\$\(([A-Z_]+)\)")
 """A variable that the kubelet puts into a command line."""
+OF_LIBRARIES = {
+    name
+    for variable in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    for name in (variable, variable.lower())
+}
+"""Read by the HTTP libraries, in the image of every release."""
 ROWS = [
     pytest.param(name, component, id=f"{name}-{component}")
     for name, snapshot in FORMER["snapshots"].items()
@@ -33,7 +39,7 @@ def of_both(name: str, component: str) -> Iterator[dict[str, Any]]:
 def read_variables(container: dict[str, Any]) -> set[str]:
     """Return the variables of a container that the program itself reads."""
     expanded = set(EXPANDED.findall(" ".join(container["args"])))
-    return set(container["variables"]) - expanded
+    return set(container["variables"]) - expanded - OF_LIBRARIES
 
 
 def test_the_record_has_each_snapshot_and_component() -> None:
