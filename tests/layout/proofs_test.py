@@ -18,10 +18,10 @@ CSI = (
 """Batches of csi-controller and of csi-node, which share lib/csi."""
 TOOL = (
     "lab/dvp:account",
-    "lab/dvp:nodes",
+    "lab/dvp:nodes-long",
     "lab/dvp:services",
     "lab/machines:chart-doctor-long",
-    "lab/machines:tool",
+    "lab/machines:tool-long",
     "lab/osdpl:",
     "lab/tool:",
 )

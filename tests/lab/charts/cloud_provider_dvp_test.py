@@ -18,7 +18,6 @@ from lib.lab.charts import charts
 from lib.lab.kube import control_plane
 from lib.migration import reference as migrated
 from lib.migration.dvp import dvp_changeover
-from tests.harness import testing
 from tests.lab.charts import (
     installing,
     reference_of_dvp,
@@ -377,7 +376,7 @@ NOTED = (
 """Values of a release, its namespace, and the name of the Lease of dvp-ccm."""
 
 
-@pytest.mark.parametrize(("name", "home", "manager"), testing.by_tier(NOTED[:1], NOTED))
+@pytest.mark.parametrize(("name", "home", "manager"), NOTED)
 def test_the_notes_name_leases_that_are_held(
     ground: installing.Ground, operators: None, name: str, home: str, manager: str
 ) -> None:

@@ -4,14 +4,13 @@ import pathlib
 
 import pytest
 
-from tests.harness import testing
 from tests.harness.csi import csi_sanity
 
 tools = csi_sanity.tools
 ground = csi_sanity.ground
 
 
-@pytest.mark.parametrize("number", testing.by_tier((1,), (1, 2)))
+@pytest.mark.parametrize("number", [1, 2])
 def test_every_spec_passes_with_mounted_volumes(
     ground: csi_sanity.Ground, tmp_path: pathlib.Path, number: int
 ) -> None:

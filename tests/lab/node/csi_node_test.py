@@ -21,7 +21,7 @@ from lib.csi.spec import pluginregistration_pb2 as registration_pb2
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.storage import loop_disks
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.csi import csi_wire
 
 M = TypeVar("M", bound=message.Message)
@@ -233,7 +233,7 @@ def test_it_registers_and_reports_the_node(daemon: Daemon) -> None:
 def test_killed_at_any_moment_it_goes_on_with_the_same_call(daemon: Daemon) -> None:
     """SIGKILL during the first calls of a volume, then between stage and publish."""
     daemon.machine.plug(ID[:20], SIZE, f"virtio-{ID[:20]}")
-    for number in range(testing.by_tier(4, 20)):
+    for number in range(20):
         thread = threading.Thread(target=ignoring(daemon), daemon=True)
         thread.start()
         time.sleep(0.06 * (number % 10))

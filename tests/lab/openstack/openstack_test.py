@@ -12,7 +12,6 @@ from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, cloud, lab, layout, tenant
 from lib.lab.run import progress
 from lib.lab.slots import leases
-from tests.harness import testing
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +139,6 @@ def test_a_load_balancer_becomes_active_and_takes_a_floating_ip(
     until(lambda: balancers.find_load_balancer(balancer.id) is None)
 
 
-@pytest.mark.skipif(testing.by_tier(True, False), reason="./pants long ::")
 def test_services_and_servers_survive_a_restart(
     where: places.Places, user: tenant.Tenant
 ) -> None:

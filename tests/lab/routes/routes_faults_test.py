@@ -18,14 +18,13 @@ from lib.cloud.routes import Route
 from lib.kube import resources
 from lib.lab.daemons import ccm
 from lib.lab.openstack import cloud, layout
-from tests.harness import testing as tiers
 from tests.harness import waiting
 from tests.harness.openstack import testing
 from tests.harness.routing import real
 
 NODES = range(1, 7)
-HANG_S = tiers.by_tier(15.0, 60.0)
-STORM_S = tiers.by_tier(15.0, 60.0)
+HANG_S = 60.0
+STORM_S = 60.0
 KILLS, SLOW_S = 3, 180.0
 """Kills at least; where processes start slowly, so much time more than STORM_S."""
 REFUSED_S = 15.0

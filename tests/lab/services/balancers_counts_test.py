@@ -13,24 +13,24 @@ import pytest
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import places
 from lib.lab.openstack import layout
-from tests.harness import testing, waiting
+from tests.harness import waiting
 from tests.harness.openstack import balancer_watch, balancers, inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
-NODES = testing.by_tier(4, 10)
-PORTS = testing.by_tier(6, 20)
-MANY = testing.by_tier(4, 10)
-CHANGES = testing.by_tier(3, 5)
-MOST_CREATE = testing.by_tier(30, 40)
-MOST_CREATE_MANY = testing.by_tier(60, 140)
-MOST_RESTART_MANY = testing.by_tier(20, 30)
-MOST_DELETE_MANY = testing.by_tier(36, 90)
+NODES = 10
+PORTS = 20
+MANY = 10
+CHANGES = 5
+MOST_CREATE = 40
+MOST_CREATE_MANY = 140
+MOST_RESTART_MANY = 30
+MOST_DELETE_MANY = 90
 """Bounds that grow with the numbers above, in calls."""
 QUIET_S = 4.0
 WITHIN_S = 600.0
-IDLE_S = testing.by_tier(20.0, 60.0)
-DRIFT_S = testing.by_tier(12, 30)
+IDLE_S = 60.0
+DRIFT_S = 30
 MONITORED = {keys.ENABLE_MONITOR: "true"}
 TWO = (services.port(80), services.port(443))
 

@@ -16,7 +16,6 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
 from lib.lab import places
 from lib.lab.openstack import accounts, cloud, layout
-from tests.harness import testing
 from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
 from tests.harness.openstack.cases import Observed, Row
 from tests.harness.services import services, stages
@@ -546,8 +545,6 @@ FIELDS = (
     ),
 )
 ROWS = (*PLACES, *CLASSES, *SETTINGS, *FIELDS)
-SOME = (*PLACES[:1], *CLASSES[:1], *SETTINGS[:2], *FIELDS[:2])
-"""What the default tier tries: some of each kind of annotation."""
 
 
 @dataclasses.dataclass
@@ -584,7 +581,7 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
 
 def test_every_wish_is_served_at_creation_and_at_change(ground: Ground) -> None:
     """Each row has its effect in the cloud, or an Event with the reason."""
-    table = cases.Table(ground, testing.by_tier(SOME, ROWS))
+    table = cases.Table(ground, ROWS)
     try:
         table.serve(AT_ONCE, SERVED_S)
     finally:

@@ -21,7 +21,6 @@ from lib.kube import client
 from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import layout
-from tests.harness import testing
 from tests.harness.openstack import balancer_watch, balancers, cases
 from tests.harness.services import services, stages
 from tests.harness.services.services import RecordedEvent
@@ -31,7 +30,7 @@ NODES = ("bad-input-1", "bad-input-2")
 TOLD_S = 180.0
 SERVED_S = 240.0
 AT_ONCE = 8
-WATCH_S = testing.by_tier(8.0, 20.0)
+WATCH_S = 20.0
 CALLS_EACH = 5.0
 """Of one Service to the cloud in 20 s: a retry or two, with its reads."""
 POLL_S = 0.7
@@ -195,10 +194,6 @@ ROWS = (
         right={"spec": {"allocateLoadBalancerNodePorts": True}},
     ),
 )
-SOME = {"unknown-class", "subnet-ambiguous", "network-missing", "load-balancer-missing"}
-"""What the default tier tries: wrong by the settings, by what there is of subnets and
-load balancers, and by what Octavia knows."""
-TRIED = testing.by_tier(tuple(row for row in ROWS if row.name in SOME), ROWS)
 
 SERVED_ANYWAY: Mapping[str, tuple[str, str]] = {
     keys.KEEP_FLOATING_IP: ("yes", "one of true, false"),
@@ -246,7 +241,6 @@ TYPED = {
     "pattern": PATTERN,
 }
 """Services with wrong values of annotations, one Event for each of them."""
-TRIED_TYPED = testing.by_tier({"sloppy": SERVED_ANYWAY, "wrong": FATAL}, TYPED)
 UNTYPED = {
     keys.CLASS: "unknown-class",
     keys.TLS_REF: "tls-reference",
@@ -383,16 +377,16 @@ def typed_values(some: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 
 def expected() -> Counter[str]:
     """Count the Services with each reason, as the metric must."""
-    counts = Counter(str(row.reason) for row in TRIED)
-    counts[str(Reason.INVALID_ANNOTATION)] += len(TRIED_TYPED)
+    counts = Counter(str(row.reason) for row in ROWS)
+    counts[str(Reason.INVALID_ANNOTATION)] += len(TYPED)
     return counts
 
 
 def untold(ground: Ground) -> list[str]:
     """Return what no Event has reported yet."""
     warnings = ground.warnings()
-    left = [row.name for row in TRIED if not _fitting(ground, row, warnings)]
-    for name, values in TRIED_TYPED.items():
+    left = [row.name for row in ROWS if not _fitting(ground, row, warnings)]
+    for name, values in TYPED.items():
         for key, pair in values.items():
             text = _typed(key, *pair)
             if not any(text in event.message for event in warnings.get(name, ())):
@@ -422,10 +416,10 @@ def test_each_wrong_service_is_told_once_and_served_when_put_right(
 ) -> None:
     """One Event each, the metric, no loop; other Services are not affected."""
     ground.services.make("good", INTERNAL)
-    for row in TRIED:
+    for row in ROWS:
         values, spec = ground.request(row.wrong)
         ground.services.make(row.name, values, **spec)
-    for name, some in TRIED_TYPED.items():
+    for name, some in TYPED.items():
         ground.services.make(name, {**INTERNAL, **typed_values(some)})
     try:
         ground.until("told", lambda: untold(ground), TOLD_S)
@@ -458,17 +452,17 @@ def peace(ground: Ground) -> None:
     warnings, grown = ground.warnings(), ground.calls() - calls
     took_s = time.monotonic() - began
     print(f"{grown:.0f} calls of the cloud in {took_s:.0f} s")
-    count = len(TRIED) + len(TRIED_TYPED)
+    count = len(ROWS) + len(TYPED)
     assert grown <= CALLS_EACH * count * max(1.0, took_s / 20)
     assert [
         event for event in warnings.get("good", ()) if event.reason != SYNC_FAILED
     ] == []
-    for row in TRIED:
+    for row in ROWS:
         fitting = _fitting(ground, row, warnings)
         others = [event for event in warnings[row.name] if event not in fitting]
         assert [event.count for event in fitting] == [1], (row.name, warnings[row.name])
         assert {event.reason for event in others} <= {SYNC_FAILED}, others
-    for name, values in TRIED_TYPED.items():
+    for name, values in TYPED.items():
         for key, pair in values.items():
             counts = [
                 event.count
@@ -490,9 +484,9 @@ def put_right(ground: Ground) -> None:
     Some at a time: Octavia is slow with many.
     """
     changes: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
-        row.name: ground.request(row.right) for row in TRIED
+        row.name: ground.request(row.right) for row in ROWS
     }
-    changes |= {name: (dict.fromkeys(some), {}) for name, some in TRIED_TYPED.items()}
+    changes |= {name: (dict.fromkeys(some), {}) for name, some in TYPED.items()}
     names = list(changes)
     for at in range(0, len(names), AT_ONCE):
         some = names[at : at + AT_ONCE]

@@ -19,7 +19,6 @@ from lib.cloud.steps import CommonReason, ProblemReason
 from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import accounts, cloud, layout
-from tests.harness import testing
 from tests.harness.openstack import balancer_watch, balancers
 from tests.harness.services import services, stages
 from tests.harness.services.services import RecordedEvent
@@ -29,11 +28,10 @@ CLUSTER = "repaired-cluster"
 FLAGS = (f"--cluster-id={CLUSTER}", "--lb-drift-period=10s")
 NODES = ("repaired-1", "repaired-2")
 SERVED_S = 240.0
-AT_ONCE = testing.by_tier(10, 7)
+AT_ONCE = 7
 """Number of Services made at a time: Octavia is slow with many."""
 CHECKS = 18
-"""Drift checks within which all is repaired, three of them full ones. Asserted in the
-long tier: on a busy machine checks go on while repairs wait."""
+"""Drift checks within which all is repaired, three of them full ones."""
 REPAIRED_S = 600.0
 POLL_S = 0.7
 NEVER = "never-usable"
@@ -296,18 +294,6 @@ ROWS = (
         IN_ERROR,
     ),
 )
-KINDS = {
-    "LB deleted",
-    "listener deleted",
-    "pool deleted",
-    "member changed",
-    "monitor changed, off",
-    "floating IP deleted",
-    "ERROR, report",
-    "ERROR, recreate",
-}
-"""What the default tier tries: each kind of object."""
-TRIED = testing.by_tier(tuple(row for row in ROWS if row.title in KINDS), ROWS)
 
 
 def never_usable(ground: Ground, subnet_id: str) -> str:
@@ -356,8 +342,8 @@ def scene(where: places.Places, open_stage: stages.Open) -> Iterator[Scene]:
         ground = Ground(where, stage.services, connection, admin, token, states)
         failed_id = never_usable(ground, subnet_id)
         stage.serve(FLAGS)
-        for at in range(0, len(TRIED), AT_ONCE):
-            for row in TRIED[at : at + AT_ONCE]:
+        for at in range(0, len(ROWS), AT_ONCE):
+            for row in ROWS[at : at + AT_ONCE]:
                 stage.services.make(row.name, row.annotations)
             settled(ground)
         yield Scene(ground, failed_id, settled(ground))
@@ -434,10 +420,10 @@ def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
     ground = scene.ground
     results: dict[str, str] = {}
     began = {}
-    for row in TRIED:
+    for row in ROWS:
         row.act(ground, scene.before[row.name])
         began[row.title] = time.monotonic()
-    pending = list(TRIED)
+    pending = list(ROWS)
     counted: set[str] = set()
     end, before = time.monotonic() + REPAIRED_S, ground.checks()
     checks = 0.0
@@ -453,21 +439,21 @@ def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
                 results[row.title] = f"{took_s:5.0f} s, {checks:2.0f} checks"
                 pending.remove(row)
     finally:
-        for row in TRIED:
+        for row in ROWS:
             verb = "reported" if row.check in (untouched, failed) else "repaired"
             event = f"  Event {row.reason}" if row.reason else ""
             print(f"{row.title:25} {verb} {results.get(row.title, 'MISSING')}{event}")
     assert not pending
-    assert testing.by_tier(True, checks <= CHECKS)
+    assert checks <= CHECKS
     assert counted >= {Reason.IN_ERROR, CommonReason.DRIFT}
     events = ground.services.events()
-    for row in TRIED:
+    for row in ROWS:
         assert {event.count for event in events_of(events, row)} <= {1}
 
 
 def test_one_that_recovers_is_a_problem_no_more(scene: Scene) -> None:
     """The metric follows what is, the Events stay what was."""
-    for row in TRIED:
+    for row in ROWS:
         if row.check is failed:
             scene.ground.set_status(scene.before[row.name].id, "ACTIVE")
     end = time.monotonic() + REPAIRED_S
