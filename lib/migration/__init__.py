@@ -2,7 +2,7 @@
 
 reference.py reads what the reference's charts, manifests or Deckhouse left in a
 cluster; changeover.py (pure) derives values of the chart for OpenStack, differences
-and steps; a package below those for another cloud.
+and steps, with http_proxy.py (pure); a package below those for another cloud.
 
 Rules: nothing is written; contents of Secrets are not read.
 """

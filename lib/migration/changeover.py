@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lib.migration import reference
+from lib.migration import http_proxy, reference
+from lib.migration.changed_items import ChangedItem
 from lib.migration.reference import Observed, ReferenceProgram, ReplacedBy
 from lib.process import flags
 
@@ -27,15 +28,6 @@ ANY_NODE: Mapping[str, None] = {"node-role.kubernetes.io/control-plane": None}
 """Value that deletes the chart's selector: the control plane is no Node."""
 BESIDE_DECKHOUSE: Mapping[str, bool] = {"enabled": True, "names": False}
 """Values of the chart while Deckhouse's stopped objects keep their names."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ChangedItem:
-    """What will differ: the subject, before and after."""
-
-    subject: str
-    before: str
-    after: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +69,7 @@ def plan(
         owner = roles.get(ReplacedBy.CSI_CONTROLLER, discoverer).flag("cluster")
         values[ReplacedBy.DISCOVERER.value] = {"clusterUUID": owner} if owner else {}
     _place(values, observed, first.namespace)
+    differences += http_proxy.differences(observed.programs)
     differences += [row for program in observed.programs for row in _workload(program)]
     return Changeover(
         CHART,
@@ -96,6 +89,7 @@ def _global(observed: Observed, first: ReferenceProgram) -> Values:
         "imageRegistry": "REGISTRY",
         **({"cloudConfig": secret} if secret else {}),
         "controlPlaneNodes": min(observed.control_plane, HOSTS_MAX),
+        **http_proxy.values(observed.programs),
         "deckhouse": BESIDE_DECKHOUSE if first.is_deckhouse else {"enabled": False},
     }
 

@@ -24,6 +24,7 @@ _CSI_DRIVERS = resources.Resource(
     "storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+_PROXY = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _VARIABLE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 
@@ -110,6 +111,23 @@ class _Container(msgspec.Struct, frozen=True, rename="camel"):
 
         return tuple(_VARIABLE.sub(value, word) for word in (*self.command, *self.args))
 
+    @property
+    def proxy(self) -> dict[str, str | None]:
+        """Variables of an HTTP proxy that are not empty, by name in upper case.
+
+        None: the value is in another object. Upper case wins, as in the reference.
+        """
+        values = {
+            variable.name: None if variable.value_from else variable.value.strip()
+            for variable in self.env
+        }
+        return {
+            name: values[spelling]
+            for name in _PROXY
+            for spelling in (name.lower(), name)
+            if values.get(spelling, "") != ""
+        }
+
     def runs(self, program: str) -> bool:
         """Report whether image or command line name a program."""
         image = self.image.partition("@")[0].rpartition("/")[2].partition(":")[0]
@@ -165,7 +183,8 @@ class ReferenceProgram:
     flags: its command line, without the program. sidecars: command lines of the other
     containers, by container. secret, key: where its cloud.conf is; empty: not in a
     Secret. is_deckhouse: Deckhouse created it. variables: Secret and key of variables.
-    desired: number of its pods.
+    desired: number of its pods. proxy: variables of an HTTP proxy, by name in upper
+    case, which may contain a password; None: the value is in another object.
     """
 
     role: ReplacedBy
@@ -179,6 +198,9 @@ class ReferenceProgram:
     is_deckhouse: bool = False
     variables: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     desired: int = 0
+    proxy: Mapping[str, str | None] = dataclasses.field(
+        default_factory=dict, repr=False
+    )
 
     def flag(self, name: str) -> str:
         """Return the value of a flag; empty if it is not set."""
@@ -267,6 +289,7 @@ def _program(kind: str, workload: _Workload, family: Family) -> ReferenceProgram
             if variable.value_from and (of := variable.value_from.secret_key_ref)
         },
         _desired(kind, workload),
+        own.proxy,
     )
 
 

@@ -7,8 +7,9 @@ Secrets and variables.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lib.migration import changeover, reference
-from lib.migration.changeover import ChangedItem, Changeover
+from lib.migration import changeover, http_proxy, reference
+from lib.migration.changed_items import ChangedItem
+from lib.migration.changeover import Changeover
 from lib.migration.reference import Observed, ReferenceProgram, ReplacedBy
 
 CHART = "cloud-provider-dvp"
@@ -67,6 +68,7 @@ def _values(
             "imageRegistry": "REGISTRY",
             **_parent(roles),
             "controlPlaneNodes": min(observed.control_plane, changeover.HOSTS_MAX),
+            **http_proxy.values(roles.values()),
             "deckhouse": changeover.BESIDE_DECKHOUSE,
         },
         "components": {name: role in roles for role, name in COMPONENTS.items()},
@@ -170,6 +172,7 @@ def _differences(
         before = f"{program.kind} {program.name}"
         rows.append(ChangedItem(f"{COMPONENTS[role]}: workload", before, after))
         rows += _OF_ROLE[role]
+    rows += http_proxy.differences(roles.values())
     return tuple(rows)
 
 

@@ -1,7 +1,9 @@
 """Values, differences and steps for DVP, by what the module left in a cluster."""
 
 import datetime
+import json
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +13,7 @@ import yaml
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.lab.charts import charts
-from lib.migration import reference
+from lib.migration import http_proxy, reference
 from lib.migration.dvp import dvp_changeover
 from lib.migration.reference import Observed
 
@@ -29,6 +31,7 @@ APPS = {
     "csi-node": ("--endpoint=$(CSI_ENDPOINT)",),
     "cloud-data-discoverer": ("--discovery-period=1h",),
 }
+EMPTY: Mapping[str, str] = {}
 SIDECARS = {
     "csi-controller": ("provisioner", ("--timeout=600s", "--v=5")),
     "csi-node": (
@@ -41,13 +44,17 @@ SIDECARS = {
 }
 
 
-def workload(app: str, secret: str, key: str) -> dict[str, Any]:
-    """Return a Deployment or DaemonSet as the module renders it."""
+def workload(
+    app: str, secret: str, key: str, env: Mapping[str, str] = EMPTY
+) -> dict[str, Any]:
+    """Return a Deployment or DaemonSet as the module renders it. env: added to it."""
     variable = {
         "name": "DVP_KUBERNETES_CONFIG_BASE64",
         "valueFrom": {"secretKeyRef": {"name": secret, "key": key}},
     }
-    own = {"name": app, "image": "x@sha256:1", "args": APPS[app], "env": [variable]}
+    further = [{"name": name, "value": value} for name, value in env.items()]
+    variables = [variable, *further]
+    own = {"name": app, "image": "x@sha256:1", "args": APPS[app], "env": variables}
     beside = [
         {"name": name, "image": "y", "args": words}
         for of, (name, words) in SIDECARS.items()
@@ -60,14 +67,21 @@ def workload(app: str, secret: str, key: str) -> dict[str, Any]:
     }
 
 
-def observe(secrets: Mapping[str, tuple[str, str]], hosts: int = 3) -> Observed:
-    """Read a cluster. secrets: name and key, by app; others have the module's own."""
+def observe(
+    secrets: Mapping[str, tuple[str, str]],
+    hosts: int = 3,
+    env: Mapping[str, str] = EMPTY,
+) -> Observed:
+    """Read a cluster. secrets: name and key, by app; others have the module's own.
+
+    env: added to the variables of each program.
+    """
     api = fake_api.FakeApi(lambda: NOW)
     for app in APPS:
         own = "dvp-credentials-capdvp" if "capdvp" in app else "dvp-credentials"
         secret, key = secrets.get(app, (own, "kubernetesConfigBase64"))
         kind = resources.DAEMON_SETS if app == "csi-node" else resources.DEPLOYMENTS
-        api.put(kind, workload(app, secret, key))
+        api.put(kind, workload(app, secret, key, env))
     for number in range(hosts):
         labels = {"node-role.kubernetes.io/control-plane": ""}
         meta = {"name": f"host-{number}", "labels": labels}
@@ -161,6 +175,51 @@ def test_a_managed_control_plane_has_no_hosts_to_select() -> None:
         if "nodeSelector" in values.get(name, {})
     }
     assert selected == set(dvp_changeover.COMPONENTS.values()) - {"csi-node"}
+
+
+def test_a_proxy_is_that_of_the_chart() -> None:
+    """As Deckhouse renders it; the schemas accept the printed value."""
+    hosts = "127.0.0.1,169.254.169.254,cluster.local,10.111.0.0/16,fd00::/48"
+    url = "http://proxy.internal:3128"
+    env = {"HTTP_PROXY": url, "HTTPS_PROXY": url, "NO_PROXY": hosts}
+    both = {**env, **{name.lower(): value for name, value in env.items()}}
+    result = planned(observe({}, env=both))
+    assert result.values["global"]["proxy"] == {
+        "httpProxy": url,
+        "httpsProxy": url,
+        "noProxy": ["10.111.0.0/16", "fd00::/48"],
+    }
+    assert not [row for row in result.differences if "proxy" in row.subject]
+
+
+def test_a_proxy_with_a_password_is_a_difference_for_each_component() -> None:
+    """All but csi-node, which has no proxy."""
+    env = {"HTTPS_PROXY": "http://user:s3cr3t@proxy.internal:3128"}
+    result = planned(observe({}, env=env))
+    assert "proxy" not in result.values["global"]
+    (row,) = (row for row in result.differences if "proxy" in row.subject)
+    print(row)
+    assert all(
+        (f"Deployment {app}" in row.before) == (app != "csi-node") for app in APPS
+    )
+    assert "s3cr3t" not in f"{result!r}"
+
+
+def test_entries_that_the_chart_adds_are_those_of_its_template() -> None:
+    library = charts.folder(ROOT, dvp_changeover.CHART) / "charts/library/templates"
+    (direct,) = re.findall(
+        r"\$direct := list (.*) }}", (library / "_globals.tpl").read_text()
+    )
+    assert tuple(re.findall(r'"(.*?)"', direct)) == http_proxy.ALWAYS_DIRECT
+
+
+def test_accepted_values_are_those_of_the_schema() -> None:
+    folder = charts.folder(ROOT, dvp_changeover.CHART)
+    schema = json.loads((folder / "values.schema.json").read_text())
+    fields = schema["properties"]["global"]["properties"]["proxy"]["properties"]
+    url = f"^(.*@.*|{http_proxy.URL.pattern})?$"
+    assert {fields[name]["pattern"] for name in ("httpProxy", "httpsProxy")} == {url}
+    assert fields["noProxy"]["items"]["pattern"] == f"^{http_proxy.HOST.pattern}$"
 
 
 def test_steps_stop_the_reference_and_start_it_again() -> None:
