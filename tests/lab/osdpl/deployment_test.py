@@ -475,6 +475,15 @@ def test_a_killed_controller_is_completed_by_its_successor(site: OperatorStage) 
     assert "glance-bin" in configs
 
 
+def is_accepted(site: OperatorStage, document: Mapping[str, Any]) -> bool:
+    """Apply an OpenStackDeployment; return False while the webhook rejects it."""
+    try:
+        site.apply(document)
+    except kube_errors.Invalid:
+        return False
+    return True
+
+
 def test_a_second_deployment_is_refused_and_nothing_else_happens(
     site: OperatorStage, source: str
 ) -> None:
@@ -483,7 +492,12 @@ def test_a_second_deployment_is_refused_and_nothing_else_happens(
     with pytest.raises(kube_errors.KubeError, match="one OpenStackDeployment"):
         site.apply(deployment.manifest(source, "second"))
     controller.remove_webhook(site.api)
-    site.apply(deployment.manifest(source, "second"))
+    second = deployment.manifest(source, "second")
+    site.wait(
+        "the API server does not ask the webhook any more",
+        lambda: is_accepted(site, second),
+        PATIENCE_S,
+    )
     condition = site.wait(
         "the second has a condition",
         lambda: site.condition("Accepted", "second"),
