@@ -73,7 +73,7 @@ def up(
         _wait(where, "etcd")
         step.note("kube-apiserver")
         api = kube_arguments.apiserver(where, paths["kube-apiserver"], api_arguments)
-        processes.start(where, "kube-apiserver", api)
+        processes.start(where, "kube-apiserver", api, kube_arguments.APISERVER_ENV)
         _wait(where, "kube-apiserver")
         step.note("kube-controller-manager")
         manager = kube_arguments.controller_manager(
