@@ -5,7 +5,9 @@ API server that does not answer yet is an answer here, not an error.
 """
 
 import http.client
+import json
 import ssl
+from collections.abc import Mapping
 
 from lib.lab import places
 from lib.lab.kube import kube_files
@@ -39,6 +41,14 @@ def serves(port: int, path: str) -> bool:
     """Report whether another program of the lab answers 200 by plain HTTP."""
     connection = http.client.HTTPConnection(ports.LOOPBACK, port, timeout=_TIMEOUT_S)
     return _exchange(connection, "GET", path, b"")[0] == http.client.OK
+
+
+def post(port: int, path: str, body: Mapping[str, object]) -> bytes | None:
+    """Return what a program of the lab answers by plain HTTP; None unless it is 200."""
+    connection = http.client.HTTPConnection(ports.LOOPBACK, port, timeout=_TIMEOUT_S)
+    text = json.dumps(body).encode()
+    status, answer = _exchange(connection, "POST", path, text)
+    return answer if status == http.client.OK else None
 
 
 def _exchange(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from lib.lab import errors, places
 from lib.lab.artifacts import programs
-from lib.lab.kube import admin_api, kube_arguments, kube_files
+from lib.lab.kube import admin_api, first_objects, kube_arguments, kube_files
 from lib.lab.run import ports, processes, progress
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
@@ -67,14 +67,18 @@ def up(
     with shown.step(title) as step:
         ports.require(where, _PORTS)
         kube_files.make_folders(where)
+        is_new = first_objects.is_new(where)
         step.note("etcd")
         processes.start(where, "etcd", kube_arguments.etcd(where, paths["etcd"]))
         kube_files.write(where, datetime.datetime.now(datetime.UTC))
         _wait(where, "etcd")
+        is_filled = is_new and first_objects.put(where)
         step.note("kube-apiserver")
         api = kube_arguments.apiserver(where, paths["kube-apiserver"], api_arguments)
         processes.start(where, "kube-apiserver", api, kube_arguments.APISERVER_ENV)
         _wait(where, "kube-apiserver")
+        if is_new and not is_filled and not api_arguments:
+            first_objects.keep(where)
         step.note("kube-controller-manager")
         manager = kube_arguments.controller_manager(
             where, paths["kube-controller-manager"], manager_arguments

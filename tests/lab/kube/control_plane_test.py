@@ -14,7 +14,7 @@ import yaml
 
 from lib.kube import errors as kube_errors
 from lib.lab import errors, places
-from lib.lab.kube import cluster, control_plane
+from lib.lab.kube import cluster, control_plane, first_objects
 from lib.lab.run import offspring, ports, processes, progress
 
 MANIFEST = """
@@ -37,6 +37,7 @@ kind: ClusterRole
 metadata: {name: node-reader}
 rules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]
 """
+CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "boat"}}
 
 
@@ -94,6 +95,24 @@ def check_started(where: places.Places) -> None:
     assert ("create", "/api/v1/nodes") in requests
 
 
+def check_first_objects(where: places.Places, were_kept: bool) -> None:
+    """The API server creates its ClusterRoles only where no earlier lab kept them."""
+    log = (where.log / "audit.log").read_text().splitlines()
+    created = {
+        entry["objectRef"]["name"]
+        for entry in map(json.loads, log)
+        if entry["user"]["username"] == "system:apiserver"
+        and (entry["verb"], entry.get("objectRef", {}).get("resource"))
+        == ("create", "clusterroles")
+    }
+    print(f"first objects kept before: {were_kept}; {len(created)} ClusterRoles made")
+    assert ("cluster-admin" in created) == (not were_kept)
+    assert first_objects.file_of(where).exists()
+    admin = control_plane.admin_kubeconfig(where)
+    status, _ = ask(admin, "GET", f"{CLUSTER_ROLES}/cluster-admin")
+    assert status == 200
+
+
 def check_rights(where: places.Places) -> None:
     """A ServiceAccount's kubeconfig may do what its manifest says, and no more."""
     control_plane.apply_manifests(where, MANIFEST)
@@ -120,7 +139,9 @@ def check_taken_port(where: places.Places) -> None:
 
 def test_control_plane_lives_and_ends(where: places.Places) -> None:
     """It starts from nothing, keeps its data over a stop, and leaves no process."""
+    were_kept = first_objects.file_of(where).exists()
     control_plane.up(where, progress.Silent())
+    check_first_objects(where, were_kept)
     check_started(where)
     check_rights(where)
     ended = [
