@@ -8,6 +8,8 @@ import ast
 import pathlib
 from collections.abc import Iterator
 
+from tests.harness.structure import sources
+
 SUITES = ("instances", "load_balancers", "volumes", "catalog")
 PROVIDERS = ("fake", "openstack", "dvp")
 _PACKAGE = "tests.contract"
@@ -72,7 +74,7 @@ def provider_of(path: pathlib.Path, tree: ast.Module) -> str:
 
 def rows_of(suite: str) -> list[str]:
     """Return the rows of a suite."""
-    tree = ast.parse(pathlib.Path(f"tests/contract/{suite}.py").read_text())
+    tree = sources.tree(f"tests/contract/{suite}.py")
     (contract,) = (
         node
         for node in tree.body
@@ -92,7 +94,7 @@ def runs() -> dict[tuple[str, str], list[str]]:
         text = path.read_text()
         if _PACKAGE not in text:
             continue
-        tree = ast.parse(text)
+        tree = sources.tree(path.as_posix())
         for suite in suites_of(tree):
             key = suite, provider_of(path, tree)
             assert not replaced(tree) & set(rows_of(suite)), path

@@ -9,6 +9,8 @@ import pathlib
 import re
 from collections.abc import Iterator
 
+from tests.harness.structure import sources
+
 OPENING = re.compile(
     r"(give|say|tell|let|hand|be told|name (a|an|the|what|which|who))\b",
     re.IGNORECASE,
@@ -23,14 +25,14 @@ def openings(root: pathlib.Path) -> Iterator[tuple[str, bool]]:
         for path in sorted((root / folder).rglob("*.py")):
             name = path.relative_to(root).as_posix()
             if not name.startswith(GENERATED):
-                for line, text in docstrings(path.read_text()):
+                for line, text in docstrings(sources.tree(path.as_posix())):
                     yield f"{name}:{line}: {text}", bool(OPENING.match(text))
 
 
-def docstrings(source: str) -> Iterator[tuple[int, str]]:
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and first line of the docstring of each function."""
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    for node in sources.definitions(tree):
+        if isinstance(node, ast.ClassDef):
             continue
         if text := ast.get_docstring(node):
             yield node.body[0].lineno, text.splitlines()[0]
@@ -47,7 +49,7 @@ def test_docstrings_begin_with_a_standard_verb() -> None:
 def test_each_form_is_noticed() -> None:
     for opening in ("Give the", "Say whether", "Tell", "Let it", "Name the"):
         source = f'def function():\n    """{opening} thing."""\n'
-        ((line, text),) = docstrings(source)
+        ((line, text),) = docstrings(ast.parse(source))
         assert line == 2
         assert OPENING.match(text)
     assert not OPENING.match("Return the name of a thing.")

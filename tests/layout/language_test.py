@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from tests.harness.structure import sources
+
 OPENING = re.compile(
     r"(give|say|tell|let|hand|be told|name (a|an|the|what|which|who))\b", re.IGNORECASE
 )
@@ -114,15 +116,15 @@ class Hit:
 # --------------------------------------------------------------------- Python files
 
 
-def in_python(path: str, source: str) -> Iterator[Hit]:
+def in_python(path: str, source: str, tree: ast.Module) -> Iterator[Hit]:
     """Yield banned names and docstring openings, and messages of lib and cmd."""
-    tree = ast.parse(source)
     lines = source.splitlines()
     has_messages = path.startswith(("lib/", "cmd/"))
     parts: set[int] = set()
     for node in ast.walk(tree):
-        if name := _banned_name(node):
-            yield Hit(path, _line(node), "name", name, "the thing that it holds")
+        if isinstance(node, ast.Name | ast.Attribute | ast.arg):
+            if name := _banned_name(node):
+                yield Hit(path, node.lineno, "name", name, "the thing that it holds")
         elif isinstance(node, ast.JoinedStr):
             parts.update(map(id, node.values))
             if has_messages:
@@ -134,20 +136,13 @@ def in_python(path: str, source: str) -> Iterator[Hit]:
             yield Hit(path, opening[0], "docstring", opening[1], "a standard verb")
 
 
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
-
-
-def _banned_name(node: ast.AST) -> str:
-    match node:
-        case ast.arg(arg=name):
-            pass
-        case ast.Name(id=name, ctx=ast.Store()):
-            pass
-        case ast.Attribute(attr=name, ctx=ast.Store()):
-            pass
-        case _:
-            return ""
+def _banned_name(node: ast.Name | ast.Attribute | ast.arg) -> str:
+    if isinstance(node, ast.arg):
+        name = node.arg
+    elif not isinstance(node.ctx, ast.Store):
+        return ""
+    else:
+        name = node.id if isinstance(node, ast.Name) else node.attr
     return name if name in NAMES else ""
 
 
@@ -211,7 +206,7 @@ def _all() -> Iterator[Hit]:
         for path in sorted(pathlib.Path(folder).rglob("*.py")):
             name = path.as_posix()
             if not name.startswith(GENERATED) and "_pb2" not in name:
-                yield from in_python(name, path.read_text())
+                yield from in_python(name, path.read_text(), sources.tree(name))
     for pattern in PROSE:
         for path in sorted(pathlib.Path().glob(pattern)):
             yield from in_prose(path.as_posix(), path.read_text())
@@ -248,7 +243,8 @@ def test_every_exemption_is_used() -> None:
     ],
 )
 def test_each_kind_of_hit_is_noticed(source: str, kinds: set[str]) -> None:
-    assert {hit.kind for hit in in_python("lib/x.py", source)} == kinds
+    hits_of_source = in_python("lib/x.py", source, ast.parse(source))
+    assert {hit.kind for hit in hits_of_source} == kinds
 
 
 def test_lines_of_prose_are_numbered() -> None:

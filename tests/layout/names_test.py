@@ -9,6 +9,8 @@ import collections
 import pathlib
 from collections.abc import Iterator, Mapping
 
+from tests.harness.structure import sources
+
 OUTSIDE = ("lab", "osdpl", "helm", "operator_edge")
 """Packages of the lab and of the operator, which import no flow."""
 LAB = ("lib/lab", "tests/harness", "cmd/mooring")
@@ -131,7 +133,7 @@ def repeated(names: Mapping[str, list[str]]) -> dict[str, list[str]]:
 def classes(paths: list[pathlib.Path]) -> dict[str, list[str]]:
     places = collections.defaultdict[str, list[str]](list)
     for path in paths:
-        for node in ast.parse(path.read_text()).body:
+        for node in sources.tree(path.as_posix()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(path.as_posix())
     return places

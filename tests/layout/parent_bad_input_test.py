@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from tests.harness.structure import sources
+
 START, NODE, SERVICE, CSI, CATALOG = "start", "Node", "Service", "CSI", "discovery"
 PARTS = {
     "start": "tests/cmd/dvp_ccm/parent_input_test.py",
@@ -127,7 +129,7 @@ def test_each_case_is_tested(case: str) -> None:
     assert CASES[case], "no test"
     for surface, part, name, row in CASES[case]:
         path = pathlib.Path(PARTS[part])
-        tree = ast.parse(path.read_text())
+        tree = sources.tree(PARTS[part])
         functions = {
             node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
         }

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from tests.harness.structure import sources
+
 IN_PATH, IN_MODULE, IN_DOCSTRING = 10, 5, 1
 """Weights of a hit."""
 FIRST = 5
@@ -37,7 +39,7 @@ TERMS: Mapping[str, str] = {
 def docstrings() -> Mapping[str, tuple[str, ...]]:
     """Return the docstrings of each file of lib, that of the module first."""
     return {
-        path.as_posix(): tuple(_docstrings(ast.parse(path.read_text())))
+        path.as_posix(): tuple(_docstrings(sources.tree(path.as_posix())))
         for path in sorted(pathlib.Path("lib").rglob("*.py"))
         if not path.as_posix().startswith("lib/lab/") and "fake" not in path.parts
     }
@@ -45,8 +47,8 @@ def docstrings() -> Mapping[str, tuple[str, ...]]:
 
 def _docstrings(tree: ast.Module) -> Iterator[str]:
     yield ast.get_docstring(tree) or ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+    for node in sources.definitions(tree):
+        if not isinstance(node, ast.AsyncFunctionDef):
             yield ast.get_docstring(node) or ""
 
 

@@ -6,10 +6,11 @@ part; `test_each_part_is_a_text_of_the_programs` keeps both from going stale.
 """
 
 import ast
-import functools
 import pathlib
 import re
 from collections.abc import Callable, Iterator, Mapping
+
+from tests.harness.structure.sources import tree
 
 PAGE = pathlib.Path("docs/troubleshooting.md")
 FIELD = re.compile(r"^(\S+: )?(--[a-z-]+|\[\w+\] [\w-]+): .+")
@@ -109,11 +110,6 @@ DRIVERS = {
     "test_no_annotation_is_without_a_wrong_value",
 }
 """Tests that run a table of their file, or check it."""
-
-
-@functools.cache
-def tree(path: str) -> ast.Module:
-    return ast.parse(pathlib.Path(path).read_text())
 
 
 def strings(node: ast.AST) -> tuple[str, ...]:

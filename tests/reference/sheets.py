@@ -10,6 +10,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 
 from lib.process.documented import Documented
+from tests.harness.structure import sources
 
 Rows = Sequence[Sequence[str]]
 Tables = Mapping[str, str]
@@ -86,10 +87,9 @@ def documented(hint: object) -> Documented | None:
     return None
 
 
-@functools.cache
 def parsed(path: str) -> ast.Module:
     """Return the syntax tree of a file."""
-    return ast.parse(pathlib.Path(path).read_text())
+    return sources.tree(path)
 
 
 def product() -> Mapping[str, ast.Module]:
@@ -103,11 +103,18 @@ def product() -> Mapping[str, ast.Module]:
     }
 
 
-def calls(tree: ast.AST) -> Iterator[tuple[str, str, ast.Call]]:
-    """Yield receiver, function and call of every call in a tree."""
+@functools.cache
+def calls(tree: ast.AST) -> tuple[tuple[str, str, ast.Call], ...]:
+    """Return receiver, function and call of every call in a tree."""
+    return tuple(_calls(tree))
+
+
+def _calls(tree: ast.AST) -> Iterator[tuple[str, str, ast.Call]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             match node.func:
+                case ast.Attribute(value=ast.Name(id=receiver), attr=name):
+                    yield receiver, name, node
                 case ast.Attribute(value=value, attr=name):
                     yield ast.unparse(value), name, node
                 case ast.Name(id=name):
