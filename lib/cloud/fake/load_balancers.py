@@ -43,7 +43,6 @@ ID_ANNOTATION = "fake.example/load-balancer-id"
 ALGORITHM_ANNOTATION = "fake.example/algorithm"
 ALGORITHMS = ("round-robin", "least-busy")
 BUSY_S = 2.0
-"""How long a load balancer is busy after each write."""
 _POLL_S = 1.0
 
 Sockets = frozenset[tuple[str, int, int]]
@@ -87,6 +86,8 @@ class FakeLoadBalancers:
     the next calls, None for one that succeeds; lost: the same, after the call was
     carried out. before_call, after_call: may raise, as if the process crashed there.
     uses_endpoints: only Nodes with ready endpoints become members, where they matter.
+    busy_s: how long a load balancer is busy after each write. poll_s: after how many
+    seconds a busy one is to be read again.
     """
 
     clock: Callable[[], float]
@@ -98,6 +99,8 @@ class FakeLoadBalancers:
     after_call: Callable[[str], None] = lambda operation: None
     fails_to_start: int = 0
     uses_endpoints: bool = False
+    busy_s: float = BUSY_S
+    poll_s: float = _POLL_S
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -163,7 +166,7 @@ class FakeLoadBalancers:
         results = _results(balancer)
         problems = target.spec.problems if target.spec else ()
         if is_busy:
-            return Plan(retry_after_s=_POLL_S, results=results, problems=problems)
+            return Plan(retry_after_s=self.poll_s, results=results, problems=problems)
         steps = tuple(_steps(target, balancer))
         return Plan(
             steps=steps,
@@ -204,8 +207,9 @@ class FakeLoadBalancers:
             elif isinstance(native, Request):
                 balancer.request = native
             if step.is_gated:
-                balancer.busy_until = self.clock() + BUSY_S
-            return StepResult(about, opens_after_s=_POLL_S if step.is_gated else 0.0)
+                balancer.busy_until = self.clock() + self.busy_s
+            opens_after_s = self.poll_s if step.is_gated else 0.0
+            return StepResult(about, opens_after_s=opens_after_s)
 
     def _create(self, name: str, native: object) -> StepResult:
         cluster, uid, request = native if isinstance(native, tuple) else ("", "", None)
@@ -217,11 +221,11 @@ class FakeLoadBalancers:
             name,
             uid,
             request,
-            self.clock() + BUSY_S,
+            self.clock() + self.busy_s,
             is_failed=fails,
             cluster=cluster,
         )
-        return StepResult(lb_id, ((ID_ANNOTATION, lb_id),), _POLL_S)
+        return StepResult(lb_id, ((ID_ANNOTATION, lb_id),), self.poll_s)
 
     def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
         """See the protocol."""
@@ -237,7 +241,7 @@ class FakeLoadBalancers:
         if balancer is None or balancer.is_failed:
             return Gate(GateState.LOST)
         if self.clock() < balancer.busy_until:
-            return Gate(GateState.CLOSED, _POLL_S)
+            return Gate(GateState.CLOSED, self.poll_s)
         return Gate(GateState.OPEN)
 
     def owned(

@@ -134,16 +134,24 @@ def _opened(
     raise TypeError(f"not of this cloud: {observed.native!r}")
 
 
-def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
-    """Return what brings a machine closer to its target."""
+def plan(
+    target: Target,
+    observed: Observed,
+    now: datetime.datetime,
+    poll_s: float = POLL_S,
+) -> Plan:
+    """Return what brings a machine closer to its target.
+
+    poll_s: after how many seconds a locked machine is to be read again.
+    """
     request, vm, is_taken = _opened(target, observed)
     if request is None:
-        return _deletion(target, vm, now)
+        return _deletion(target, vm, now, poll_s)
     if vm is None:
         return _creation(target, request, is_taken=is_taken)
     results = _results(vm, request)
     if vm.next_state is not None:
-        return Plan(retry_after_s=POLL_S, results=results, object_id=vm.id)
+        return Plan(retry_after_s=poll_s, results=results, object_id=vm.id)
     if vm.state is VmState.FAILED and not request.provider_id:
         why = "the clone failed, and it never ran"
         step = Step(Verb.DELETE, _path(target), why, Change("remove", vm.id))
@@ -255,7 +263,9 @@ def _results(vm: Vm, request: Request) -> Results:
     )
 
 
-def _deletion(target: Target, vm: Vm | None, now: datetime.datetime) -> Plan:
+def _deletion(
+    target: Target, vm: Vm | None, now: datetime.datetime, poll_s: float
+) -> Plan:
     if vm is None or (target.only is not None and vm.id not in target.only):
         return Plan(settled=True)
     state = ConditionState(False, Reason.DELETING)
@@ -266,7 +276,7 @@ def _deletion(target: Target, vm: Vm | None, now: datetime.datetime) -> Plan:
         object_id=vm.id,
     )
     if vm.next_state is not None:
-        return dataclasses.replace(common, retry_after_s=POLL_S)
+        return dataclasses.replace(common, retry_after_s=poll_s)
     return dataclasses.replace(common, steps=tuple(_removal(target, vm)))
 
 

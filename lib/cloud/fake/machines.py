@@ -40,7 +40,6 @@ from lib.cloud.steps import (
 )
 
 LOCKED_S = 2.0
-"""How long a machine is locked after each write."""
 BOOTSTRAP_BYTES_MAX = 16_384
 
 
@@ -60,7 +59,9 @@ class FakeMachines:
     half: kinds of steps of which the next is accepted, and done by half: a clone fails,
     a tag or a size is not there, a NIC is not plugged in, a start ends in a stop.
     before_call, after_call: may raise, as if the process crashed there. received: the
-    bootstrap data that each machine was created with, by its ID.
+    bootstrap data that each machine was created with, by its ID. locked_s: how long a
+    machine is locked after each write. poll_s: after how many seconds a locked one is
+    to be read again.
     """
 
     clock: Callable[[], float]
@@ -74,6 +75,8 @@ class FakeMachines:
     received: dict[str, bytes] = dataclasses.field(default_factory=dict)
     before_call: Callable[[str], None] = lambda operation: None
     after_call: Callable[[str], None] = lambda operation: None
+    locked_s: float = LOCKED_S
+    poll_s: float = POLL_S
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -126,7 +129,7 @@ class FakeMachines:
 
     def plan(self, target: Target, observed: Observed, now: datetime.datetime) -> Plan:
         """See the protocol."""
-        return machine_plans.plan(target, observed, now)
+        return machine_plans.plan(target, observed, now, self.poll_s)
 
     def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
         """See the protocol."""
@@ -161,8 +164,8 @@ class FakeMachines:
         if is_half:
             self.half.remove(change.kind)
         machine_plans.carry_out(vm, change, is_half=is_half)
-        vm.locked_until = self.clock() + LOCKED_S
-        return StepResult(vm.id, opens_after_s=POLL_S)
+        vm.locked_until = self.clock() + self.locked_s
+        return StepResult(vm.id, opens_after_s=self.poll_s)
 
     def _clone(
         self, operation: str, change: Change, data: BootstrapData | None
@@ -174,14 +177,14 @@ class FakeMachines:
         self._created += 1
         vm = Vm(f"vm-{self._created}", change.about, change.owner)
         vm.cores = change.request.cores
-        vm.locked_until = self.clock() + LOCKED_S
+        vm.locked_until = self.clock() + self.locked_s
         vm.next_state = VmState.DOWN
         if "clone" in self.half:
             self.half.remove("clone")
             vm.next_state = VmState.FAILED
         self.vms[vm.id] = vm
         self.received[vm.id] = data.reveal()
-        return StepResult(vm.id, opens_after_s=POLL_S)
+        return StepResult(vm.id, opens_after_s=self.poll_s)
 
     def _settle(self) -> None:
         """Carry out what is due by now."""
@@ -208,7 +211,7 @@ class FakeMachines:
         if vm is None or vm.state is VmState.FAILED:
             return Gate(GateState.LOST)
         if self.clock() < vm.locked_until:
-            return Gate(GateState.CLOSED, POLL_S)
+            return Gate(GateState.CLOSED, self.poll_s)
         return Gate(GateState.OPEN)
 
     def owned(self, cluster_id: str) -> Iterator[Owned]:

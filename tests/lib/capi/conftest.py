@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lib.capi import controllers
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.machines import kinds
@@ -105,6 +106,13 @@ class Objects:
         status = (self.get(kind, name) or {}).get("status", {})
         rows = {row["type"]: row["status"] for row in status.get("conditions", ())}
         return str(rows.get("Ready", ""))
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten what controllers wait for others, and between two checks of a stop."""
+    monkeypatch.setattr(controllers, "BATCH_S", 0.02)
+    monkeypatch.setattr(controllers, "TURN_S", 0.05)
 
 
 @pytest.fixture()

@@ -107,7 +107,8 @@ def objects(make_objects: Callable[[fake_api.FakeApi], Any]) -> Any:
 
 @pytest.fixture()
 def cloud(objects: Any) -> fake_cloud.FakeMachines:
-    return fake_cloud.FakeMachines(time.monotonic, bootstrap.Reader(objects.api))
+    reader = bootstrap.Reader(objects.api)
+    return fake_cloud.FakeMachines(time.monotonic, reader, locked_s=0.1, poll_s=0.02)
 
 
 def holder(objects: Any) -> str:

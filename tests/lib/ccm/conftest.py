@@ -5,7 +5,7 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.ccm import parts
+from lib.ccm import cluster_id, node_controllers, parts, service_controllers
 from lib.daemon import read_only
 from lib.kube import client, events, guarded, resources, store
 from lib.kube.nodes import Node
@@ -14,6 +14,20 @@ from lib.reconcile import loops
 from lib.reconcile import metrics as reconcile_metrics
 
 MakeParts = Callable[..., parts.Parts]
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten what controllers wait for others, and between two tries."""
+    for module, name, value in (
+        (node_controllers, "BATCH_S", 0.05),
+        (service_controllers, "BATCH_S", 0.03),
+        (service_controllers, "GATHER_S", 0.05),
+        (service_controllers, "TURN_S", 0.05),
+        (cluster_id, "TURN_S", 0.05),
+        (cluster_id, "RETRY_S", 0.1),
+    ):
+        monkeypatch.setattr(module, name, value)
 
 
 @pytest.fixture()

@@ -38,6 +38,9 @@ SERVICE: Json = {
     },
 }
 SOURCE = "cloud-provider-openstack"
+ABSENT_S = 0.5
+"""What does not happen within this time does not happen: ten times the longest of the
+waits that conftest.py shortens."""
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -84,7 +87,9 @@ class Running:
         self.api.put(resources.NAMESPACES, {"metadata": {"name": "kube-system"}})
         self.api.put(resources.NODES, NODE)
         self.api.put(resources.SERVICES, SERVICE)
-        self.cloud = fake_cloud.FakeLoadBalancers(time.monotonic)
+        self.cloud = fake_cloud.FakeLoadBalancers(
+            time.monotonic, busy_s=0.1, poll_s=0.02
+        )
         self._unsettled_s = unsettled_s
         self._stop = threading.Event()
         self._loops = loops.Loops(self._stop)
@@ -124,12 +129,12 @@ class Running:
         )
 
     def settle(self) -> None:
-        """Wait until no reconciliation has come for a second."""
+        """Wait until no reconciliation has come for ABSENT_S."""
         before, end = -1.0, time.monotonic() + 60
         while (now := self.passes()) != before:
             assert time.monotonic() < end, "reconciliations go on without a change"
             before = now
-            time.sleep(1.0)
+            time.sleep(ABSENT_S)
 
     def ended_as(self, outcome: str) -> float | None:
         """Return how many reconciliations ended so."""
@@ -203,16 +208,18 @@ def test_nothing_is_done_until_it_is_known_which_cluster_this_is(make: Begin) ->
     running = make()
     refused = errors.Forbidden("no", operation="read namespace")
     tries: list[object] = []
+    may_read = threading.Event()
 
     def refuse(call: calls.Call) -> None:
-        if call.resource == "namespaces" and len(tries) < 1:
+        if call.resource == "namespaces" and not may_read.is_set():
             tries.append(call)
             raise refused
 
     running.api.before_call = refuse
     running.begin()
-    until(lambda: bool(tries))
+    until(lambda: len(tries) >= 2)
     assert not running.cloud.load_balancers
+    may_read.set()
     until(lambda: running.is_served)
 
 
@@ -300,7 +307,7 @@ def test_a_dry_run_does_not_poll_a_service_that_would_change(make: Begin) -> Non
     with structlog.testing.capture_logs() as entries:
         running.begin()
         until(lambda: len(dry_run_entries(entries)) >= 3)
-        time.sleep(2.0)
+        time.sleep(ABSENT_S)
     reads = [call for call in running.cloud.calls if call.startswith("list")]
     assert len(reads) <= 2
     assert len(dry_run_entries(entries)) == 3 * len(reads)
@@ -423,7 +430,7 @@ def test_a_config_map_disables_load_balancers_as_long_as_it_exists(
         {**SERVICE, "metadata": {"name": "late", "namespace": "default"}},
     )
     until(lambda: running.services.services.get("default/late") is not None)
-    time.sleep(1.5)
+    time.sleep(ABSENT_S)
     assert len(running.cloud.calls) == calls_before
     assert len(running.api.all(resources.SERVICES)) == 2
     running.api.remove(resources.CONFIG_MAPS, "disable", "provider")
