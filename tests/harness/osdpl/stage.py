@@ -24,6 +24,8 @@ from lib.process import decoding
 from tests.harness.kube import audit
 
 POLL_S = 0.25
+OBSERVE_S = 1.0
+"""Between two looks at all releases and workloads."""
 TIMEOUT_S = 20.0
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -199,7 +201,13 @@ class OperatorStage:
         rows = audit.rows(self.where, controller.ACCOUNT)
         return tuple(row for row in rows if row.resource != "leases")
 
-    def wait(self, what: str, read: Callable[[], T], timeout_s: float) -> T:
+    def wait(
+        self,
+        what: str,
+        read: Callable[[], T],
+        timeout_s: float,
+        poll_s: float = POLL_S,
+    ) -> T:
         """Return what `read` returns once that is true.
 
         Raises:
@@ -209,7 +217,7 @@ class OperatorStage:
         while not (result := read()):
             if time.monotonic() > end:
                 raise errors.LabError(f"not within {timeout_s:.0f} s: {what}")
-            time.sleep(POLL_S)
+            time.sleep(poll_s)
         return result
 
     def wait_deployed(self, releases: Collection[str], timeout_s: float) -> None:
@@ -224,7 +232,8 @@ class OperatorStage:
             deployed = {row.release for row in rows if row.state == "deployed"}
             return deployed.issuperset(releases)
 
-        self.wait(f"{sorted(releases)} are deployed", are_deployed, timeout_s)
+        what = f"{sorted(releases)} are deployed"
+        self.wait(what, are_deployed, timeout_s, OBSERVE_S)
 
     def wait_complete(self, timeout_s: float) -> view.ReleaseView:
         """Return the state once all is deployed and Ready.
@@ -238,7 +247,7 @@ class OperatorStage:
                 raise errors.LabError(
                     f"not complete within {timeout_s:.0f} s: {summary(observed)}"
                 )
-            time.sleep(POLL_S)
+            time.sleep(OBSERVE_S)
         return observed
 
 

@@ -30,6 +30,7 @@ from lib.osdpl import bundles as bundle_status
 from lib.osdpl import public_secrets
 from mooring.commands import plan_osdpl
 from tests.harness.kube import audit
+from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage
 
 RELEASES = {
@@ -102,6 +103,7 @@ def test_nothing_is_installed_before_what_it_needs_is_ready(
         f"{first} are deployed",
         lambda: first <= {row.release for row in site.observe().rows if row.revision},
         INSTALL_S,
+        stage.OBSERVE_S,
     )
     time.sleep(3)
     assert not AFTER_DATABASE & site.revisions().keys()
