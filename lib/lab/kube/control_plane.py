@@ -34,6 +34,8 @@ _PORTS = (
     ("kube-controller-manager", "kube-controller-manager"),
 )
 _READY_S = 90.0
+_POLL_S = 0.1
+"""Each look is a TLS handshake, while the API server needs the processor."""
 _KUBECTL_S = 60
 _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
@@ -160,7 +162,7 @@ def apply_manifests(where: places.Places, text: str) -> None:
 
 
 def _wait(where: places.Places, name: str) -> None:
-    processes.wait_for(where, name, _ready(where)[name], _READY_S)
+    processes.wait_for(where, name, _ready(where)[name], _READY_S, _POLL_S)
 
 
 def _ready(where: places.Places) -> dict[str, Callable[[], bool]]:

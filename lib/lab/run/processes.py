@@ -138,7 +138,11 @@ def tail(where: places.Places, name: str, lines: int = 5) -> str:
 
 
 def wait_for(
-    where: places.Places, name: str, ready: Callable[[], bool], timeout_s: float
+    where: places.Places,
+    name: str,
+    ready: Callable[[], bool],
+    timeout_s: float,
+    poll_s: float = POLL_S,
 ) -> None:
     """Wait until `ready` returns True.
 
@@ -157,4 +161,4 @@ def wait_for(
             raise errors.LabError(
                 f"{name} was not ready within {timeout_s:.0f} s; see {log}", log
             )
-        time.sleep(POLL_S)
+        time.sleep(poll_s)
