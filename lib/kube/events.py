@@ -88,7 +88,8 @@ class Recorder:
 
     component, host: source of the Events; host may be empty, as in the reference.
     clock: Unix seconds. dropped: called for every Event that is not sent. emitted:
-    called with type and reason of every Event, sent or not.
+    called with type and reason of every Event, sent or not. poll_s: seconds between two
+    checks for the end while there is nothing to send.
     """
 
     def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
@@ -100,6 +101,7 @@ class Recorder:
         clock: Callable[[], float] = time.time,
         dropped: Callable[[], None] = _nothing,
         emitted: Callable[[str, str], None] = _ignore,
+        poll_s: float = POLL_S,
     ) -> None:
         self._api = api
         self._component = component
@@ -107,6 +109,7 @@ class Recorder:
         self._clock = clock
         self._dropped = dropped
         self._emitted = emitted
+        self._poll_s = poll_s
         self._queue: queue.Queue[tuple[_Event, float]] = queue.Queue(QUEUE_MAX)
         self._known: collections.OrderedDict[bytes, _Known] = collections.OrderedDict()
         self._tokens = float(BURST)
@@ -129,7 +132,7 @@ class Recorder:
         """Send what is recorded until `stop` is set; never raises."""
         while not stop.is_set():
             try:
-                event, at = self._queue.get(timeout=POLL_S)
+                event, at = self._queue.get(timeout=self._poll_s)
             except queue.Empty:
                 continue
             while not self._take_token() and not stop.wait(1 / RATE_PER_S):

@@ -17,6 +17,7 @@ from lib.cloud.machines import Facts, ReadBootstrap
 from lib.kube import client, errors
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
+from lib.kube.fake import documents as fake_documents
 from lib.kube.resources import Resource
 from lib.process import clock
 from tests.contract import machines as contract
@@ -61,6 +62,7 @@ class MachineParent(fake_api.FakeApi):
         self.hook: Callable[[calls.Call], None] | None = None
         self._numbers = itertools.count(1)
         self._turning = threading.Lock()
+        self._settled: tuple[int, bool] | None = None
         self.after_call = self._after
         self.offer(kinds.MACHINE_CLASSES.resource, CLASS, phase="Ready")
         size = {"unpackedBytes": str(IMAGE_BYTES)}
@@ -84,6 +86,10 @@ class MachineParent(fake_api.FakeApi):
         documents: list[Json] = msgspec.json.decode(msgspec.json.encode(self.all(kind)))
         return documents
 
+    def _stored(self, kind: Resource) -> tuple[Json, ...]:
+        """Return all objects of a kind as they are kept, to be read only."""
+        return self.all(kind)
+
     def get(self, kind: Resource, name: str) -> Json | None:
         """Return an object of the project."""
         rows = (row for row in self.each(kind) if row["metadata"]["name"] == name)
@@ -92,37 +98,43 @@ class MachineParent(fake_api.FakeApi):
     def turn(self, *, collects: bool = True) -> None:
         """Move all objects until none moves any more. collects: garbage, too."""
         with self._turning:
+            if self._settled == (self.version, self.starts):
+                return
             while (collects and self._collect_garbage()) or self._move_all():
                 pass
+            if collects:
+                self._settled = (self.version, self.starts)
 
     def _move_all(self) -> bool:
         moved = [
-            self._move(kind, document)
+            self._move(kind, stored)
             for kind in (VMS, DISKS, ATTACHMENTS)
-            for document in self.each(kind)
+            for stored in self.all(kind)
         ]
         return any(moved)
 
-    def _move(self, kind: Resource, document: Json) -> bool:
+    def _move(self, kind: Resource, stored: fake_documents.Json) -> bool:
         """Move an object; report whether it was changed."""
+        document: Json = msgspec.json.decode(msgspec.json.encode(stored))
         about = document["metadata"]
-        before = msgspec.json.encode(document)
+        users: list[str] = []
         if kind == DISKS:
-            self._use(document)
+            users = self._users(about["name"])
+            self._use(document, users)
         if about.get("deletionTimestamp"):
-            if kind != DISKS or not self._users(about["name"]):
+            if not users:
                 about["finalizers"] = []
         else:
             about["finalizers"] = [CLEANUP[kind.plural]]
             status = document.setdefault("status", {})
             if kind == VMS:
                 self._vm(document, status)
-            elif kind == DISKS and self._users(about["name"]):
+            elif users:
                 claim = document["spec"]["persistentVolumeClaim"]
                 ready = {"phase": "Ready", "capacity": claim["size"]}
                 status.setdefault("phase", "Ready")
                 status.update({k: v for k, v in ready.items() if k not in status})
-        is_changed = msgspec.json.encode(document) != before
+        is_changed = document != stored
         if is_changed:
             self.put(kind, document)
         return is_changed
@@ -131,14 +143,14 @@ class MachineParent(fake_api.FakeApi):
         """Return the names of the VMs that hold a disk."""
         return [
             vm["metadata"]["name"]
-            for vm in self.each(VMS)
+            for vm in self._stored(VMS)
             if disk in {ref["name"] for ref in self._refs(vm)}
         ]
 
-    def _use(self, disk: Json) -> None:
+    @staticmethod
+    def _use(disk: Json, users: list[str]) -> None:
         """Show which VMs hold a disk."""
         status = disk.setdefault("status", {})
-        users = self._users(disk["metadata"]["name"])
         if users or "attachedToVirtualMachines" in status:
             rows = [{"name": name, "mounted": True} for name in users]
             status["attachedToVirtualMachines"] = rows
@@ -158,7 +170,7 @@ class MachineParent(fake_api.FakeApi):
         static = [{"kind": r["kind"], "name": r["name"]} for r in self._refs(vm)]
         plugged = [
             {**row["spec"]["blockDeviceRef"], "hotplugged": True, "attached": True}
-            for row in self.each(ATTACHMENTS)
+            for row in self._stored(ATTACHMENTS)
             if row["spec"]["virtualMachineName"] == vm["metadata"]["name"]
         ]
         status["blockDeviceRefs"] = [*static, *plugged]
@@ -169,7 +181,7 @@ class MachineParent(fake_api.FakeApi):
 
     def _is_complete(self, vm: Json) -> bool:
         spec = vm["spec"]
-        disks = {row["metadata"]["name"] for row in self.each(DISKS)}
+        disks = {row["metadata"]["name"] for row in self._stored(DISKS)}
         name = spec.get("provisioning", {}).get("userDataRef", {}).get("name")
         secret = self.get(SECRETS, name) if name else None
         is_secret = not name or (
@@ -182,9 +194,9 @@ class MachineParent(fake_api.FakeApi):
     def _collect_garbage(self) -> bool:
         """Delete what names a VM as its owner that does not exist."""
         is_changed = False
-        uids = {row["metadata"]["uid"] for row in self.each(VMS)}
+        uids = {row["metadata"]["uid"] for row in self._stored(VMS)}
         for kind in (DISKS, SECRETS, ATTACHMENTS):
-            for document in self.each(kind):
+            for document in self._stored(kind):
                 about = document["metadata"]
                 owners = about.get("ownerReferences", ())
                 if about.get("deletionTimestamp") or not owners:

@@ -89,6 +89,11 @@ class FakeApi(client.Api):
             kind = (resource.group, resource.plural)
             return tuple(self._db.select(kind, None, {}))
 
+    @property
+    def version(self) -> int:
+        """The version of the last write."""
+        return self._db.version
+
     def compact(self) -> None:
         """Forget all history: older watches and continue tokens get 410."""
         with self._changed:

@@ -75,6 +75,8 @@ def dropped(before: Json, now: Json) -> Json:
 
 def is_selected(document: Json, query: Mapping[str, str]) -> bool:
     """Report whether labelSelector and fieldSelector choose it."""
+    if not (query.get("labelSelector") or query.get("fieldSelector")):
+        return True
     labels = typing.cast(Mapping[str, str], metadata(document).get("labels") or {})
     fields = {
         f"metadata.{name}": text(document, name) for name in ("name", "namespace")

@@ -115,10 +115,10 @@ class Ground:
 
     def get(self, name: str) -> Json | None:
         """Return a Node."""
-        for stored in copy.deepcopy(self.api.all(resources.NODES)):
+        for stored in self.api.all(resources.NODES):
             node: Json = dict(stored)
             if node["metadata"]["name"] == name:
-                return node
+                return copy.deepcopy(node)
         return None
 
     def delete(self, name: str) -> None:
@@ -236,7 +236,9 @@ class Process:
             clock=self.clock,
             chance=lambda: 0.0,
         )
-        self.recorder = events.Recorder(ground.api, component="route", host="")
+        self.recorder = events.Recorder(
+            ground.api, component="route", host="", poll_s=0.01
+        )
         self.disabled: list[str] = []
         self.actions = collections.Counter[str]()
         self.routes = NeutronRoutes(ground.cloud.client(), ground.config_router)

@@ -113,7 +113,11 @@ class Process:
         )
         self.recorders = {
             source: events.Recorder(
-                ground.api, component=source, host="", clock=self._clock_of(number)
+                ground.api,
+                component=source,
+                host="",
+                clock=self._clock_of(number),
+                poll_s=0.01,
             )
             for number, source in enumerate(model.Source)
         }

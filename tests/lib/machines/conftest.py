@@ -186,7 +186,11 @@ class Process:
             chance=lambda: 0.0,
         )
         self.recorder = events.Recorder(
-            api, component="fake-capi", host="", clock=lambda: ground.now_s
+            api,
+            component="fake-capi",
+            host="",
+            clock=lambda: ground.now_s,
+            poll_s=0.01,
         )
         sources = observe.Sources(
             self.stores,

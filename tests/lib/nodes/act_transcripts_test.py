@@ -102,7 +102,7 @@ class Life:
         self.cloud = fake_instances.FakeInstances()
         self.nodes = store.Store(self.api, resources.NODES, kube_nodes.Node)
         self.recorders = {
-            source: events.Recorder(self.api, component=source, host="")
+            source: events.Recorder(self.api, component=source, host="", poll_s=0.01)
             for source in model.Source
         }
         self.settings = model.NodeSettings()

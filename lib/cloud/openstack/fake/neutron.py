@@ -100,7 +100,7 @@ class FakeNeutron:
             raise Refused(409, f"No more IP addresses available on subnet {subnet_id}.")
         taken = {str(ip["floating_ip_address"]) for ip in self.floating_ips.values()}
         for port in self.ports.values():
-            taken |= {ip for ip, _ in _fixed(port)}
+            taken |= {str(ip["ip_address"]) for ip in objects(port, "fixed_ips")}
         network = ipaddress.ip_network(str(self.subnets[subnet_id]["cidr"]))
         for number in range(100, min(network.num_addresses, 65000)):
             address = str(network[number])

@@ -94,7 +94,11 @@ class ClusterProcess:
             chance=lambda: 0.0,
         )
         self.recorder = events.Recorder(
-            api, component="fake-capi", host="", clock=lambda: ground.now_s
+            api,
+            component="fake-capi",
+            host="",
+            clock=lambda: ground.now_s,
+            poll_s=0.01,
         )
         self.flow = flow.ClustersFlow(
             observe.ClusterSources(
