@@ -19,6 +19,7 @@ from lib.lab.artifacts import go_modules
 from lib.lab.charts import helm
 from lib.lab.kube.kube_objects import Json
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PLATFORM = "d8-cloud-provider-openstack"
 """The namespace in which Deckhouse runs what knows OpenStack."""
 PLATFORM_OF_DVP = "d8-cloud-provider-dvp"
@@ -64,7 +65,8 @@ class Snapshot:
 
     def objects(self, root: pathlib.Path, kind: str = "") -> list[Json]:
         """Return what was rendered, or those of one kind."""
-        documents = yaml.safe_load_all(self.file(root).read_text())
+        text = self.file(root).read_text()
+        documents = yaml.load_all(text, _LOADER)
         return [
             document
             for document in documents
@@ -73,10 +75,12 @@ class Snapshot:
 
     def workloads(self, root: pathlib.Path) -> dict[str, Json]:
         """Return the spec of each Deployment and DaemonSet, by name."""
+        documents = self.objects(root)
         return {
             document["metadata"]["name"]: dict(document["spec"])
             for kind in ("Deployment", "DaemonSet")
-            for document in self.objects(root, kind)
+            for document in documents
+            if document["kind"] == kind
         }
 
     def deployment(self, root: pathlib.Path) -> Json:
