@@ -1,7 +1,6 @@
 """What an OpenStackDeployment and the Secrets it needs mean. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from lib.osdpl import (
     credentials,
@@ -53,8 +52,8 @@ def desire(
         return Desired(reason=Refused.INVALID_SPEC, problems=problems)
 
 
-def needed(document: Document, names: Mapping[str, Any]) -> frozenset[str]:
-    """Return which of the named Secrets the object depends on.
+def needed(document: Document) -> frozenset[str]:
+    """Return the names of the Secrets that the object depends on.
 
     An object that cannot be read depends on none.
     """
@@ -66,7 +65,7 @@ def needed(document: Document, names: Mapping[str, Any]) -> frozenset[str]:
     read = {reference.secret for reference in references.find(deployment.spec)}
     for shape in credentials.required(services):
         read.update(shape.names)
-    return frozenset(read) & frozenset(names)
+    return frozenset(read)
 
 
 def shapes(document: Document) -> tuple[secret_shapes.Shape, ...]:

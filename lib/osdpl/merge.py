@@ -19,7 +19,14 @@ class MergeError(Exception):
         self.path = path
         self.base = type_name(base)
         self.override = type_name(override)
-        super().__init__(f"{path}: {self.override} over {self.base}")
+        super().__init__()
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.override} over {self.base}"
+
+    def put_below(self, path: str) -> None:
+        """Prepend the path of the values above; empty: there are none."""
+        self.path = ".".join(filter(None, (path, self.path)))
 
 
 def type_name(value: object) -> str:
@@ -41,13 +48,21 @@ def merge(base: Any, override: Any, path: str = "") -> Any:
     Raises:
         MergeError: the types differ at a path.
     """
+    try:
+        return _merge(base, override)
+    except MergeError as error:
+        error.put_below(path)
+        raise
+
+
+def _merge(base: Any, override: Any) -> Any:
     if isinstance(override, dict) and (base is None or isinstance(base, dict)):
-        return _merge_objects(base or {}, override, path)
+        return _merge_objects(base or {}, override)
     if isinstance(override, list) and (base is None or isinstance(base, list)):
         return _merge_lists(base or [], override)
     if base is None or _is_same_type(base, override):
         return override
-    raise MergeError(path, base, override)
+    raise MergeError("", base, override)
 
 
 def _is_same_type(base: object, override: object) -> bool:
@@ -56,13 +71,15 @@ def _is_same_type(base: object, override: object) -> bool:
     return type(base) is type(override)
 
 
-def _merge_objects(
-    base: dict[str, Any], override: dict[str, Any], path: str
-) -> dict[str, Any]:
+def _merge_objects(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
+    """Return the merge of two objects; a path is built only when there is an error."""
     merged = dict(base)  # keeps the order of its keys
     for key, value in override.items():
-        below = f"{path}.{key}" if path else str(key)
-        merged[key] = merge(base.get(key), value, below)
+        try:
+            merged[key] = _merge(base.get(key), value)
+        except MergeError as error:
+            error.put_below(str(key))
+            raise
     return merged
 
 

@@ -75,6 +75,7 @@ class Observer:
         self._files = files
         self._settings: tuple[Mapping[str, str], OsdplSettings] = ({}, OsdplSettings())
         self._memo: tuple[object, Desired] | None = None
+        self._needed: tuple[object, frozenset[str]] | None = None
         self._holds: dict[tuple[str, str], float] = {}
         self._statuses: dict[str, float] = {}
         self._earlier: frozenset[str] | None = None
@@ -187,14 +188,16 @@ class Observer:
     def _desired(self, document: Document) -> Desired:
         """Return the desired state; computed again when its inputs change."""
         stored = self._caches.stored()
-        needed = desire.needed(document, stored)
         metadata = document["metadata"]
+        state = (metadata.get("uid"), metadata.get("generation"))
+        if self._needed is None or self._needed[0] != state:
+            self._needed = (state, desire.needed(document))
         versions = {
             name: secret.metadata.resource_version
-            for name in needed
+            for name in self._needed[1] & stored.keys()
             if (secret := self._caches.secrets.get(f"{self._caches.namespace}/{name}"))
         }
-        version = (metadata.get("uid"), metadata.get("generation"), versions)
+        version = (*state, versions)
         if self._memo is None or self._memo[0] != version:
             self._memo = (version, desire.desire(document, stored, self._default))
         return self._memo[1]

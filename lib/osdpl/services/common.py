@@ -57,10 +57,11 @@ def infra(
     selectors = contract.labels | (labels or {})
     if contract.replicas:
         values["pod"] = {"affinity": {"anti": {"type": {"default": PREFERRED}}}}
+    labels_of_nodes: model.Tree = {}
     for component, label in selectors.items():
         selector = {"node_selector_key": label, "node_selector_value": ENABLED}
-        values = join(values, {"labels": _nest(component, selector)})
-    return values
+        labels_of_nodes = merge.merge(labels_of_nodes, _nest(component, selector))
+    return join(values, {"labels": labels_of_nodes}) if selectors else values
 
 
 def openstack(

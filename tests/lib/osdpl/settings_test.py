@@ -133,7 +133,10 @@ def test_what_is_no_file_is_left_out(tmp_path: pathlib.Path) -> None:
     assert dict(files) == {"file.ini": "[osctl]", "link.ini": "[osctl]"}
 
 
-def test_a_change_of_a_file_is_noticed(tmp_path: pathlib.Path) -> None:
+def test_a_change_of_a_file_is_noticed(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings_files, "POLL_S", 0.05)
     folder = settings_files.IniFolder(tmp_path)
     noticed, stop = threading.Event(), threading.Event()
     watch = threading.Thread(target=folder.watch, args=(noticed.set, stop))
