@@ -1,6 +1,7 @@
 """The pods of a release, as the cluster and the node show them."""
 
 import dataclasses
+import datetime
 from collections.abc import Mapping
 
 from lib.kube import resources
@@ -60,3 +61,19 @@ def is_ready(pod: Json) -> bool:
     """Report whether a pod is Ready."""
     conditions = pod.get("status", {}).get("conditions", ())
     return any(x["type"] == "Ready" and x["status"] == "True" for x in conditions)
+
+
+def runs_since(pod: Json, began_s: float) -> bool:
+    """Report whether each container of a pod runs and was started after a moment.
+
+    When the node starts again, a pod's status shows the containers of before until the
+    kubelet has reported. began_s: seconds since the epoch, of the node's start.
+    """
+    statuses = pod.get("status", {}).get("containerStatuses", ())
+    started = [row["state"].get("running", {}).get("startedAt") for row in statuses]
+    return bool(started) and all(text and _end_s(text) > began_s for text in started)
+
+
+def _end_s(text: str) -> float:
+    # Times of Kubernetes are in whole seconds.
+    return datetime.datetime.fromisoformat(text).timestamp() + 1

@@ -75,10 +75,12 @@ class NodeView:
         Source: Kubernetes CRI, format of log files: time, stream, tag, text.
         """
         folder = node_host.room(self.where) / "pod-logs"
-        files = sorted(folder.glob(f"{namespace}_{pod}_*/c/*.log"))
+        # Pods of this name that were deleted keep their folders for some time.
+        files = list(folder.glob(f"{namespace}_{pod}_*/c/*.log"))
         if not files:
             return []
-        lines = files[-1].read_text().splitlines()
+        newest = max(files, key=lambda file: file.stat().st_mtime)
+        lines = newest.read_text().splitlines()
         return [line.split(" ", 3)[3] for line in lines if line.count(" ") >= 3]
 
 

@@ -54,7 +54,7 @@ class ChartSteps:
 
     def _ready(self, name: str) -> str:
         pod = self._pods.newest().get(chart_release.of(self._lab).label(name))
-        if pod is None or not cluster_pods.is_ready(pod):
+        if pod is None or not cluster_pods.is_ready(pod) or not self._is_current(pod):
             return ""
         spec = pod["spec"]
         containers = ", ".join(row["name"] for row in spec["containers"])
@@ -77,13 +77,20 @@ class ChartSteps:
 
         It ends with the lab, and its claim and their data stay.
         """
-        phase = self._client.phase(NAME)
-        if phase in ("Succeeded", "Failed"):
-            self._client.delete(NAME)
-        elif not phase:
+        pod = self._objects.get(kube_objects.POD, NAME)
+        if pod is None:
             with contextlib.suppress(kube_errors.AlreadyExists):
                 self._client.pod(NAME, NAME)
-        return phase == "Running"
+            return False
+        phase = pod["status"].get("phase")
+        if phase in ("Succeeded", "Failed"):
+            self._client.delete(NAME)
+        return phase == "Running" and self._is_current(pod)
+
+    def _is_current(self, pod: kube_objects.Json) -> bool:
+        """Report whether the node, as it runs now, has started a pod's containers."""
+        began_s = parts.node_process(self._lab).create_time()
+        return cluster_pods.runs_since(pod, began_s)
 
     def _bound(self) -> str:
         self._use()

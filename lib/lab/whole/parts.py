@@ -6,6 +6,8 @@ import pathlib
 import time
 from collections.abc import Mapping, Sequence
 
+import psutil
+
 from lib.kube import client
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes
@@ -295,12 +297,21 @@ def node_view(lab: Lab) -> storage_node.NodeView:
     Raises:
         LabError: the node does not run.
     """
+    return storage_node.NodeView(lab.where, node_process(lab).pid)
+
+
+def node_process(lab: Lab) -> psutil.Process:
+    """Return the process that keeps the real node.
+
+    Raises:
+        LabError: the node does not run.
+    """
     of_pods = lab.record.charts
     keeper = host_keeper.find(lab.where) if of_pods else node_keeper.find(lab.where)
     if keeper is None:
         name = host_keeper.NAME if of_pods else node_keeper.NAME
         raise errors.LabError(f"{name} does not run; `mooring lab up` starts it again")
-    return storage_node.NodeView(lab.where, keeper.pid)
+    return keeper
 
 
 def volume_life(lab: Lab) -> volume_demo.VolumeLife:

@@ -1,0 +1,47 @@
+"""Pods of a release, as they are after a start of their node."""
+
+import datetime
+import os
+import pathlib
+
+from lib.lab import places
+from lib.lab.kube import node_host
+from lib.lab.pods import cluster_pods
+from lib.lab.storage import storage_node
+
+STARTED = "2026-01-02T03:04:05Z"
+STARTED_S = datetime.datetime.fromisoformat(STARTED).timestamp()
+
+
+def pod(*states: cluster_pods.Json) -> cluster_pods.Json:
+    return {"status": {"containerStatuses": [{"state": state} for state in states]}}
+
+
+def test_a_pod_runs_since_the_start_of_its_node() -> None:
+    """Kubernetes gives whole seconds; a node that started within that second counts."""
+    runs: cluster_pods.Json = {"running": {"startedAt": STARTED}}
+    cases = {
+        "started before the pod": (pod(runs, runs), STARTED_S - 1, True),
+        "started in the same second": (pod(runs), STARTED_S + 0.9, True),
+        "started after the pod": (pod(runs), STARTED_S + 1.1, False),
+        "one container waits": (pod(runs, {"waiting": {}}), STARTED_S - 1, False),
+        "one has ended": (pod({"terminated": {}}), STARTED_S - 1, False),
+        "not reported yet": ({"status": {}}, STARTED_S - 1, False),
+    }
+    seen = {
+        name: cluster_pods.runs_since(document, began_s)
+        for name, (document, began_s, _) in cases.items()
+    }
+    assert seen == {name: expected for name, (_, _, expected) in cases.items()}
+
+
+def test_the_log_is_that_of_the_newest_pod_of_a_name(tmp_path: pathlib.Path) -> None:
+    """UIDs have no order: those of earlier pods may sort before or after."""
+    where = places.Places(tmp_path / "cache", tmp_path / "state")
+    logs = node_host.room(where) / "pod-logs"
+    for age_s, uid in ((0, "5"), (10, "9"), (20, "1")):
+        file = logs / f"default_writer_{uid}" / "c" / "0.log"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"2026-01-02T03:04:05Z stdout F {uid}\n")
+        os.utime(file, (STARTED_S - age_s, STARTED_S - age_s))
+    assert storage_node.NodeView(where).log("default", "writer") == ["5"]
