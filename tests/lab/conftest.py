@@ -22,9 +22,15 @@ def api(where: places.Places) -> client.Api:
 
 
 @pytest.fixture(scope="session")
-def lease(request: pytest.FixtureRequest) -> Iterator[leases.Lease]:
+def shares_lab() -> bool:
+    """Whether the lab may run already; the parts with OpenStack say so."""
+    return False
+
+
+@pytest.fixture(scope="session")
+def lease(request: pytest.FixtureRequest, shares_lab: bool) -> Iterator[leases.Lease]:
     """Hold a slot: a block of ports and a folder that no other process uses now."""
-    with leases.held(testing.shown()) as held:
+    with leases.held(testing.shown(), shares_lab=shares_lab) as held:
         yield held
         if request.session.testsfailed:
             leases.mark_damaged(held.where, "a test failed in it")

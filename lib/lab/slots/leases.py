@@ -52,16 +52,21 @@ def held(
     shown: progress.Progress,
     linger_s: float = keeper.LINGER_S,
     tick_s: float = keeper.TICK_S,
+    shares_lab: bool = False,
 ) -> Iterator[Lease]:
     """Hold a slot for as long as the block lasts; wait for one if need be.
 
     Processes that the block starts are known as the slot's by their environment.
+    shares_lab: the block uses what an earlier process kept running; another block
+    leaves such a slot to one that does, if it can.
     linger_s, tick_s: see `keeper.start`.
 
     Raises:
         LabError: other programs hold the ports, or there is no room.
     """
-    with _slot(shown) as slot, _environment({keeper.MARK: str(slot.folder)}):
+    with _slot(shown, shares_lab) as slot, _environment(
+        {keeper.MARK: str(slot.folder)}
+    ):
         lab = slot.folder / keeper.LAB
         if (slot.folder / keeper.LEASE).exists() or damage(lab):
             reset(slot.folder)
@@ -74,14 +79,16 @@ def held(
 
 
 @contextlib.contextmanager
-def _slot(shown: progress.Progress) -> Iterator[slots.Slot]:
+def _slot(shown: progress.Progress, shares_lab: bool) -> Iterator[slots.Slot]:
     limit = slots.of_this_machine()
+    has_lab = [(root() / str(number) / keeper.LAB).exists() for number in range(limit)]
+    preferred = sorted(range(limit), key=lambda number: has_lab[number] != shares_lab)
     with contextlib.ExitStack() as waiting:
 
         def waits() -> None:
             waiting.enter_context(shown.step(f"Wait for one of {limit} test slots"))
 
-        slot = slots.take(root(), limit, require_ports, waits)
+        slot = slots.take(root(), preferred, require_ports, waits)
     try:
         yield slot
     finally:

@@ -1,8 +1,9 @@
 """Slots for test labs: a block of ports and a folder each, taken by a file lock.
 
-Rules: the lowest free slot is taken; the kernel releases the lock of a process that
-ends, however it ends; a lock file is never removed, since another process may be about
-to lock it. Every port is below those that outgoing connections use.
+Rules: free slots are tried in the order that the caller prefers; the kernel releases
+the lock of a process that ends, however it ends; a lock file is never removed, since
+another process may be about to lock it. Every port is below those that outgoing
+connections use.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import fcntl
 import os
 import pathlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import psutil
 
@@ -57,8 +58,11 @@ def port_base(number: int) -> int:
 
 
 def count(cores: int, memory_bytes: int) -> int:
-    """Return how many labs may run in parallel on a machine; one always may."""
-    return max(1, min(cores, memory_bytes // MEMORY_BYTES, MOST))
+    """Return how many labs may run in parallel on a machine; one always may.
+
+    A lab waits for a quarter of its time, so that there are three for two cores.
+    """
+    return max(1, min(cores + cores // 2, memory_bytes // MEMORY_BYTES, MOST))
 
 
 def of_this_machine() -> int:
@@ -91,11 +95,11 @@ def attempt(root: pathlib.Path, number: int) -> Slot | None:
 
 def take(
     root: pathlib.Path,
-    limit: int,
+    numbers: Sequence[int],
     refuse: Callable[[Slot], None],
     waits: Callable[[], None],
 ) -> Slot:
-    """Take the lowest free slot; wait while all are held.
+    """Take the first free one of these slots; wait while all are held.
 
     refuse: raises when a slot cannot be used though it is free; the next one is tried
     then. waits: called once, before the first wait.
@@ -108,7 +112,7 @@ def take(
     while True:
         refused: Exception | None = None
         is_held = False
-        for number in range(limit):
+        for number in numbers:
             slot = attempt(root, number)
             if slot is None:
                 is_held = True

@@ -14,6 +14,12 @@ from tests.harness.openstack import testing
 
 
 @pytest.fixture(scope="session")
+def shares_lab() -> bool:
+    """OpenStack may run already, see `lease`."""
+    return True
+
+
+@pytest.fixture(scope="session")
 def where(lease: leases.Lease) -> Iterator[places.Places]:
     """Run a control plane and OpenStack."""
     with testing.running(lease) as place:

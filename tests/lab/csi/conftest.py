@@ -14,6 +14,7 @@ from tests.harness.openstack import fixtures
 pytest.register_assert_rewrite("tests.contract.volumes")
 
 
+shares_lab = fixtures.shares_lab
 where = fixtures.where
 project = fixtures.project
 

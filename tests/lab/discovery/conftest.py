@@ -10,6 +10,7 @@ from tests.harness.openstack import fixtures
 pytest.register_assert_rewrite("tests.contract.catalog")
 
 
+shares_lab = fixtures.shares_lab
 where = fixtures.where
 project = fixtures.project
 

@@ -7,6 +7,7 @@ import pytest
 from lib.lab.artifacts import pexes
 from tests.harness.openstack import fixtures
 
+shares_lab = fixtures.shares_lab
 where = fixtures.where
 project = fixtures.project
 

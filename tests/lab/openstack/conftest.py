@@ -2,4 +2,5 @@
 
 from tests.harness.openstack import fixtures
 
+shares_lab = fixtures.shares_lab
 where = fixtures.where

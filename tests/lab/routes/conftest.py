@@ -14,6 +14,7 @@ from tests.harness.routing import real
 pytest.register_assert_rewrite("tests.contract.routes")
 
 
+shares_lab = fixtures.shares_lab
 where = fixtures.where
 project = fixtures.project
 

@@ -15,6 +15,7 @@ from tests.harness.services import balancing, stages
 pytest.register_assert_rewrite("tests.contract.load_balancers")
 
 
+shares_lab = fixtures.shares_lab
 where = fixtures.where
 project = fixtures.project
 

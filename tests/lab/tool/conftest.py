@@ -14,6 +14,7 @@ from lib.lab.kube import cluster, control_plane
 from tests.harness.openstack import fixtures, testing
 from tests.harness.services import balancing
 
+shares_lab = fixtures.shares_lab
 where = fixtures.where
 project = fixtures.project
 

@@ -115,6 +115,17 @@ class Row:
                     pids[words[words.index(script) + 2]] = process.pid
         return pids
 
+    def held_locks(self, pattern: str) -> list[str]:
+        """Return the names of the lock files that a process has locked."""
+        held = []
+        for file in self.slot.glob(pattern):
+            lock = keeper.hold(file)
+            if lock is None:
+                held.append(file.name)
+            else:
+                os.close(lock)
+        return held
+
     def leftovers(self) -> list[str]:
         """Return what is left of processes, ports, mounts and locks."""
         base = self.port_base + slots.SLOT_PORTS * int(self.number)
@@ -127,12 +138,7 @@ class Row:
             if not ports.free(port)
         ]
         left += [f"mount {point}" for point in keeper.mounts(self.slot)]
-        for file in self.slot.glob("*lock"):
-            lock = keeper.hold(file)
-            if lock is None:
-                left.append(f"lock {file.name}")
-            else:
-                os.close(lock)
+        left += [f"lock {name}" for name in self.held_locks("*lock")]
         names = (keeper.LAB, keeper.RUNS, keeper.LEASE, keeper.USED)
         left += [f"file {name}" for name in names if (self.slot / name).exists()]
         return left
@@ -249,7 +255,8 @@ def both_keepers_in_use(row: Row) -> None:
     row.until("runs")
     for pid in row.keepers().values():
         kill(pid)
-    while row.keepers():
+    # The kernel forgets the arguments of a killed process before it releases its lock.
+    while row.keepers() or row.held_locks("keeper-*.lock"):
         time.sleep(0.02)
     end_well(row)
 

@@ -26,9 +26,11 @@ def waits() -> None:
     [
         (2, 8 * GB, 2),
         (8, 8 * GB, 2),
-        (2, 64 * GB, 2),
+        (2, 64 * GB, 3),
+        (3, 64 * GB, 4),
         (32, 256 * GB, 9),
         (4, 2 * GB, 1),
+        (1, 64 * GB, 1),
         (1, 1 * GB, 1),
     ],
 )
@@ -50,10 +52,10 @@ def test_blocks_do_not_overlap_and_stay_below_outgoing_ports() -> None:
 
 
 def test_the_lowest_free_slot_is_taken(tmp_path: pathlib.Path) -> None:
-    first = slots.take(tmp_path, 3, never, waits)
-    second = slots.take(tmp_path, 3, never, waits)
+    first = slots.take(tmp_path, range(3), never, waits)
+    second = slots.take(tmp_path, range(3), never, waits)
     first.release()
-    third = slots.take(tmp_path, 3, never, waits)
+    third = slots.take(tmp_path, range(3), never, waits)
 
     assert [first.number, second.number, third.number] == [0, 1, 0]
     second.release()
@@ -61,12 +63,12 @@ def test_the_lowest_free_slot_is_taken(tmp_path: pathlib.Path) -> None:
 
 
 def test_who_finds_no_slot_waits_for_one(tmp_path: pathlib.Path) -> None:
-    held = slots.take(tmp_path, 1, never, waits)
+    held = slots.take(tmp_path, range(1), never, waits)
     is_waiting = threading.Event()
     taken: list[slots.Slot] = []
 
     def take() -> None:
-        taken.append(slots.take(tmp_path, 1, never, is_waiting.set))
+        taken.append(slots.take(tmp_path, range(1), never, is_waiting.set))
 
     thread = threading.Thread(target=take)
     thread.start()
@@ -104,9 +106,9 @@ def test_a_slot_that_cannot_be_used_is_passed_over(tmp_path: pathlib.Path) -> No
         if slot.number < 2:
             raise errors.LabError(f"the ports of slot {slot.number} are taken")
 
-    slot = slots.take(tmp_path, 3, refuse, waits)
+    slot = slots.take(tmp_path, range(3), refuse, waits)
     assert slot.number == 2
     slot.release()
 
     with pytest.raises(errors.LabError, match="ports of slot 0 are taken"):
-        slots.take(tmp_path, 2, refuse, waits)
+        slots.take(tmp_path, range(2), refuse, waits)
