@@ -8,7 +8,9 @@ environment are set first and imports follow inside the functions.
 """
 
 import argparse
+import contextlib
 import importlib
+import inspect
 import os
 import pathlib
 import sys
@@ -220,7 +222,8 @@ def cinder(chosen: argparse.Namespace):
 def octavia(chosen: argparse.Namespace):
     """Make octavia's API, with its worker."""
     sys.argv = ["octavia-api", "--config-file", str(chosen.etc / "octavia.conf")]
-    application = application_of("octavia.wsgi.api")
+    with without_source():
+        application = application_of("octavia.wsgi.api")
     import lab_amphora
     from octavia.controller.queue.v2 import consumer
     from oslo_config import cfg
@@ -236,6 +239,25 @@ def octavia(chosen: argparse.Namespace):
     worker.message_listener = None
     worker.run()
     return application
+
+
+@contextlib.contextmanager
+def without_source():
+    """Spare WSME the source code of each type, half the time of octavia's start.
+
+    It parses whole files for the order of attributes; without source the order is
+    alphabetical.
+    """
+
+    def unavailable(of):
+        raise OSError("no source code")
+
+    original = inspect.getsourcelines
+    inspect.getsourcelines = unavailable
+    try:
+        yield
+    finally:
+        inspect.getsourcelines = original
 
 
 PROJECTS = {
