@@ -1,7 +1,7 @@
 """openstack-ccm, the PEX, keeps routes on the lab's real Neutron.
 
 It runs under the ServiceAccount of its chart, behind an entrance at which calls are
-counted. 20 Nodes with two address families share the router with entries of others.
+counted. Nodes with two address families share the router with entries of others.
 """
 
 import json
@@ -13,12 +13,14 @@ import pytest
 from lib.cloud.routes import Route
 from lib.lab.daemons import ccm
 from lib.lab.openstack import layout
-from tests.harness import waiting
+from tests.harness import testing, waiting
 from tests.harness.kube import audit
 from tests.harness.routing import real
 from tests.harness.services import balancing
 
-NODES = range(1, 21)
+NODES = range(1, testing.by_tier(9, 21))
+REST = NODES[:-2]
+"""Those that no test deletes."""
 IDLE_S = 12.0
 RESTART_CALLS = 3
 ROUTE_RIGHTS = {
@@ -62,7 +64,7 @@ class Others:
         assert "server-of-others" not in pairs
 
 
-def test_twenty_nodes_with_two_families(room: real.RoutingRoom) -> None:
+def test_nodes_with_two_families(room: real.RoutingRoom) -> None:
     """Prints the calls of Neutron for each step."""
     others = Others(room)
     for number in NODES:
@@ -73,13 +75,13 @@ def test_twenty_nodes_with_two_families(room: real.RoutingRoom) -> None:
     replica.start()
     room.served(NODES)
     real.quiet(room)
-    _show("start with 20 Nodes", room, 0)
+    _show(f"start with {len(NODES)} Nodes", room, 0)
     others.check(kept)
     (key,) = room.record()
     assert key == f"{room.inside.router_id}.{room.prefix}"
     entries = json.loads(room.record()[key])["entries"]
     kinds = Counter(row[0] for row in entries)
-    assert kinds == {"route": 40, "pair": 40}
+    assert kinds == {"route": 2 * len(NODES), "pair": 2 * len(NODES)}
     written = [
         balancing.kind(call)
         for call in list(room.entrance.calls)
@@ -119,14 +121,13 @@ def _show(what: str, room: real.RoutingRoom, since: float) -> None:
 
 def test_nodes_are_replaced(room: real.RoutingRoom) -> None:
     """One goes with its server, one without; one comes back with another address."""
-    gone, left, moved = (room.name(number) for number in (20, 19, 18))
+    gone, left, moved = (room.name(number) for number in reversed(NODES[-3:]))
     room.inside.delete_ports(f"server-{gone}")
     for name in (gone, left, moved):
         room.delete(name)
     room.inside.delete_ports(f"server-{moved}")
-    room.add(18)
-    rest = range(1, 19)
-    room.served(rest)
+    room.add(REST[-1])
+    room.served(REST)
     waiting.until(
         "pairs of a deleted Node are removed",
         lambda: f"server-{left}" not in room.inside.pairs(),
@@ -137,7 +138,7 @@ def test_drift_is_repaired(room: real.RoutingRoom) -> None:
     """A route that another client removes."""
     destination, hop = sorted(room.expected([1]))[0]
     room.inside.write_routes("remove_extraroutes", Route(destination, hop))
-    room.served(range(1, 19))
+    room.served(REST)
 
 
 def test_another_router(room: real.RoutingRoom) -> None:
@@ -148,7 +149,7 @@ def test_another_router(room: real.RoutingRoom) -> None:
     room.inside.router_id = new = room.inside.add_router()
     at = time.monotonic()
     room.file().write_text(room.conf(new))
-    room.served(range(1, 19))
+    room.served(REST)
     waiting.until(
         "the former router has only what others own",
         lambda: room.inside.routes(old) == kept,
@@ -185,6 +186,6 @@ def test_only_rights_of_the_chart_are_used(room: real.RoutingRoom) -> None:
 def test_metrics_report_no_problem(room: real.RoutingRoom, token: str) -> None:
     """Nor has any Node an Event of a failure."""
     assert room.problems(room.replicas[0], token) == {}
-    for number in range(1, 19):
+    for number in REST:
         events = [e for e in room.events(room.name(number)) if e.startswith("Failed")]
         assert events == []

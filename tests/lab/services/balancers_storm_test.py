@@ -24,15 +24,15 @@ from tests.harness.services import balancing, convergence, services
 from tests.harness.services.balancing import Counted
 from tests.harness.services.convergence import Ground
 
-STORM_S = testing.by_tier(25.0, 90.0)
+STORM_S = testing.by_tier(15.0, 90.0)
 """How long the daemons are killed, unless MOORING_STORM_S says otherwise."""
-PAUSES_S = testing.by_tier((1.0, 6.0), (2.0, 15.0))
+PAUSES_S = testing.by_tier((0.5, 4.0), (2.0, 15.0))
 """Between two kills."""
 KILLS = testing.by_tier(3, 8)
 """Number of killed processes that ends the storm."""
 CHANGE_S = 1.5
 """Between two changes of Services and Nodes."""
-ALIVE = testing.by_tier(5, 10)
+ALIVE = testing.by_tier(4, 10)
 """Most Services that exist at a time in the storm."""
 SEED = 20261121
 MANAGED = {"manage-security-groups": "true"}

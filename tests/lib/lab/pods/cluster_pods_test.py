@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from lib.lab import places
-from lib.lab.kube import node_host
+from lib.lab.kube import kube_objects, node_host
 from lib.lab.pods import cluster_pods
 from lib.lab.storage import storage_node
 
@@ -13,13 +13,13 @@ STARTED = "2026-01-02T03:04:05Z"
 STARTED_S = datetime.datetime.fromisoformat(STARTED).timestamp()
 
 
-def pod(*states: cluster_pods.Json) -> cluster_pods.Json:
+def pod(*states: kube_objects.Json) -> kube_objects.Json:
     return {"status": {"containerStatuses": [{"state": state} for state in states]}}
 
 
 def test_a_pod_runs_since_the_start_of_its_node() -> None:
     """Kubernetes gives whole seconds; a node that started within that second counts."""
-    runs: cluster_pods.Json = {"running": {"startedAt": STARTED}}
+    runs: kube_objects.Json = {"running": {"startedAt": STARTED}}
     cases = {
         "started before the pod": (pod(runs, runs), STARTED_S - 1, True),
         "started in the same second": (pod(runs), STARTED_S + 0.9, True),
@@ -28,11 +28,11 @@ def test_a_pod_runs_since_the_start_of_its_node() -> None:
         "one has ended": (pod({"terminated": {}}), STARTED_S - 1, False),
         "not reported yet": ({"status": {}}, STARTED_S - 1, False),
     }
-    seen = {
+    reported = {
         name: cluster_pods.runs_since(document, began_s)
         for name, (document, began_s, _) in cases.items()
     }
-    assert seen == {name: expected for name, (_, _, expected) in cases.items()}
+    assert reported == {name: expected for name, (_, _, expected) in cases.items()}
 
 
 def test_the_log_is_that_of_the_newest_pod_of_a_name(tmp_path: pathlib.Path) -> None:
