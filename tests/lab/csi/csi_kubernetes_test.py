@@ -50,10 +50,10 @@ CLUSTER_KEY = f"{DRIVER}/cluster"
 CLUSTER = "csi-kubernetes"
 NAMESPACE = "default"
 SERVERS = ("csi-node-1", "csi-node-2", "csi-node-3")
-CLAIMS = testing.by_tier(10, 50)
-PODS = testing.by_tier(3, 10)
+CLAIMS = testing.by_tier(12, 50)
+PODS = testing.by_tier(4, 10)
 """Each with two volumes; one half of them ends."""
-KEPT = testing.by_tier(8, 30)
+KEPT = testing.by_tier(10, 30)
 """Volumes that are not deleted: those of the pods and some that are free."""
 GROWN = testing.by_tier(2, 5)
 """Of those attached, and of those free."""

@@ -19,6 +19,7 @@ from lib.lab import places
 from lib.lab.kube import node_host
 from lib.lab.run import ports, processes
 from lib.lab.slots import keeper, leases, slots
+from tests.harness import testing
 
 WITHIN_S = 120.0
 PANTS = '#!/bin/sh\n"$@" &\nwait\n'
@@ -60,7 +61,7 @@ def leftovers(slot: pathlib.Path) -> list[str]:
     return left + [name for name in (keeper.LAB, keeper.RUNS) if (slot / name).exists()]
 
 
-@pytest.mark.parametrize("victim", ["pytest", "Pants"])
+@pytest.mark.parametrize("victim", testing.by_tier(("Pants",), ("pytest", "Pants")))
 def test_nothing_is_left_of_a_lab_whose_user_is_killed(
     victim: str, tmp_path: pathlib.Path
 ) -> None:

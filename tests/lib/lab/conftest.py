@@ -27,7 +27,7 @@ def where(tmp_path: pathlib.Path) -> Iterator[places.Places]:
         lab = places.Places(tmp_path, tmp_path, base(slot))
         ports.require(lab, [(name, name) for name in lab.ports()])
 
-    slot = slots.take(root, BLOCKS, refuse, lambda: None)
+    slot = slots.take(root, range(BLOCKS), refuse, lambda: None)
     yield places.Places(tmp_path / "cache", tmp_path / "state", base(slot))
     slot.release()
 
