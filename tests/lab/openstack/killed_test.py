@@ -11,25 +11,30 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from lib.lab import places
 from lib.lab.kube import node_host
 from lib.lab.run import ports, processes
-from lib.lab.slots import keeper, leases, slots
+from lib.lab.slots import keeper, leases
 from tests.harness import testing
 
 WITHIN_S = 120.0
+PORT_BASE = 16000
+"""Not the slots of other test processes: one of them would take the slot at once."""
 PANTS = '#!/bin/sh\n"$@" &\nwait\n'
 USER = """
 import sys, time
 from lib.lab.kube import kubelet
 from lib.lab.run import progress
-from lib.lab.slots import leases
+from lib.lab.slots import leases, slots
 from tests.harness.openstack import testing
 
+slots.PORT_BASE, slots.of_this_machine = int(sys.argv[1]), lambda: 1
 with leases.held(progress.Lines(sys.stderr)) as lease, testing.running(lease) as where:
     if kubelet.unavailable(where) is None:
         kubelet.build(where, progress.Lines(sys.stderr))
@@ -41,8 +46,7 @@ with leases.held(progress.Lines(sys.stderr)) as lease, testing.running(lease) as
 
 def leftovers(slot: pathlib.Path) -> list[str]:
     """Return what is left of processes, ports, mounts, cgroups, locks and data."""
-    base = slots.port_base(int(slot.name))
-    where = places.Places(slot, slot, base)
+    where = places.Places(slot, slot, PORT_BASE)
     left = [f"process {pid}" for pid in sorted(keeper.belonging(slot))]
     left += [
         f"{name}'s port" for name, at in where.ports().items() if not ports.free(at)
@@ -61,27 +65,36 @@ def leftovers(slot: pathlib.Path) -> list[str]:
     return left + [name for name in (keeper.LAB, keeper.RUNS) if (slot / name).exists()]
 
 
+@pytest.fixture()
+def state() -> Iterator[pathlib.Path]:
+    """Return a folder with a short name: the path of a socket has 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        yield pathlib.Path(folder)
+
+
 @pytest.mark.parametrize("victim", testing.by_tier(("Pants",), ("pytest", "Pants")))
 def test_nothing_is_left_of_a_lab_whose_user_is_killed(
-    victim: str, tmp_path: pathlib.Path
+    victim: str, tmp_path: pathlib.Path, state: pathlib.Path
 ) -> None:
     script = tmp_path / "user.py"
     script.write_text(USER)
     pants = tmp_path / "pants"
     pants.write_text(PANTS)
     pants.chmod(0o755)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env["XDG_STATE_HOME"] = str(state)
     parent = subprocess.Popen(
-        [str(pants), sys.executable, str(script)],
+        [str(pants), sys.executable, str(script), str(PORT_BASE)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=env,
         start_new_session=True,
     )
     assert parent.stdout is not None
     try:
         slot = pathlib.Path(parent.stdout.readline().strip())
-        assert slot.is_relative_to(leases.root())
-        lab = places.Places(slot, slot / keeper.LAB, slots.port_base(int(slot.name)))
+        assert slot.is_relative_to(leases.root(env))
+        lab = places.Places(slot, slot / keeper.LAB, PORT_BASE)
         running = [name for name in processes.names(lab) if processes.find(lab, name)]
         mounts = len(keeper.mounts(slot))
         assert {"mariadb", "nova", "etcd", "kube-apiserver"} <= {*running}
