@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from lib.kube import client, errors, resources
+from tests.harness import waiting
 from tests.harness.dvp.dvp_parent import DvpParent
 
 TIMEOUT_S = 10.0
@@ -134,13 +135,22 @@ def with_field(path: str, value: object) -> dict[str, Any]:
     return changed
 
 
-def test_the_kind_is_established(api: client.Api) -> None:
-    """Its schema is structural: the API server has no complaint about it."""
+def conditions(api: client.Api) -> dict[str, str]:
+    """Return the status of each condition of the definition."""
     path = f"{DEFINITIONS}/dvpinstanceclasses.deckhouse.io"
     status = json.loads(api.request("GET", path, timeout_s=TIMEOUT_S))["status"]
-    states = {item["type"]: item["status"] for item in status["conditions"]}
+    return {item["type"]: item["status"] for item in status["conditions"]}
+
+
+def test_the_kind_is_established(api: client.Api) -> None:
+    """Its schema is structural: the API server has no complaint about it."""
+    # A kind is served before this condition is "True".
+    waiting.until(
+        "the definition is established",
+        lambda: conditions(api)["Established"] == "True",
+    )
+    states = conditions(api)
     print(states)
-    assert states["Established"] == "True"
     assert states.get("NonStructuralSchema", "False") == "False"
 
 
