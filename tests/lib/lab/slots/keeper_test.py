@@ -30,7 +30,7 @@ GONE_S = 60.0
 """Half of what is promised; a row takes two seconds on an idle machine."""
 AT_ONCE = 3
 CHANCE = random.SystemRandom()
-PANTS = '#!/bin/sh\nexec 3<&0\n"$@" <&3 &\nwait\n'
+PANTS = 'exec 3<&0\n"$@" <&3 &\nwait\n'
 USER = """
 import os, pathlib, subprocess, sys, time
 from lib.lab.run import processes, progress
@@ -147,13 +147,12 @@ class Row:
 def start(home: pathlib.Path, port_base: int) -> Row:
     home.mkdir(exist_ok=True)
     (home / "pants").write_text(PANTS)
-    (home / "pants").chmod(0o755)
     (home / "user.py").write_text(USER)
     words = [str(home / "user.py"), str(port_base), str(LINGER_S), str(TICK_S)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     env |= {"HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
     pants = subprocess.Popen(
-        [str(home / "pants"), sys.executable, *words],
+        ["sh", str(home / "pants"), sys.executable, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
