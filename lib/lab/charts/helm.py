@@ -65,6 +65,8 @@ def _environment(
     room = where.state / "helm"
     return {
         **kept,
+        # It ends soon: less garbage collection saves a quarter of its time.
+        "GOGC": "400",
         "HELM_CACHE_HOME": str(room / "cache"),
         "HELM_CONFIG_HOME": str(room / "config"),
         "HELM_DATA_HOME": str(room / "data"),

@@ -71,13 +71,14 @@ def up(
         kube_files.make_folders(where)
         is_new = first_objects.is_new(where)
         step.note("etcd")
-        processes.start(where, "etcd", kube_arguments.etcd(where, paths["etcd"]))
+        etcd = kube_arguments.etcd(where, paths["etcd"])
+        processes.start(where, "etcd", etcd, kube_arguments.ENV)
         kube_files.write(where, datetime.datetime.now(datetime.UTC))
         _wait(where, "etcd")
         is_filled = is_new and first_objects.put(where)
         step.note("kube-apiserver")
         api = kube_arguments.apiserver(where, paths["kube-apiserver"], api_arguments)
-        processes.start(where, "kube-apiserver", api, kube_arguments.APISERVER_ENV)
+        processes.start(where, "kube-apiserver", api, kube_arguments.ENV)
         _wait(where, "kube-apiserver")
         if is_new and not is_filled and not api_arguments:
             first_objects.keep(where)
@@ -85,7 +86,7 @@ def up(
         manager = kube_arguments.controller_manager(
             where, paths["kube-controller-manager"], manager_arguments
         )
-        processes.start(where, "kube-controller-manager", manager)
+        processes.start(where, "kube-controller-manager", manager, kube_arguments.ENV)
         _wait(where, "kube-controller-manager")
 
 

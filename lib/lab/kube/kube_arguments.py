@@ -13,8 +13,11 @@ from lib.lab.kube import kube_files
 from lib.lab.run import ports
 
 CONTROLLERS = "*,bootstrap-signer-controller,token-cleaner-controller"
-APISERVER_ENV: Mapping[str, str] = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
-"""A start collects garbage less often: 0.6 s of CPU saved for 110 MB."""
+ENV: Mapping[str, str] = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
+"""Of Go's programs, which collect garbage less often.
+
+A start of kube-apiserver takes 0.6 s of CPU less, for 110 MB.
+"""
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 _LOOP = ports.LOOPBACK
 

@@ -31,3 +31,10 @@ def project(where: places.Places) -> Iterator[testing.MakeProject]:
     """Return a factory of projects, each with a user and a network of its own."""
     with testing.projects(where) as make:
         yield make
+
+
+@pytest.fixture(scope="module")
+def project_without_router(where: places.Places) -> Iterator[testing.MakeProject]:
+    """Return a factory of projects that need no floating IP."""
+    with testing.projects(where, has_router=False) as make:
+        yield make

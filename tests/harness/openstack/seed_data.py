@@ -15,8 +15,11 @@ import openstack.exceptions
 
 from lib.lab import places
 from lib.lab.openstack import accounts, cloud
+from tests.harness import testing
 
-FLAVORS, IMAGES, NETWORKS = 300, 200, 50
+FLAVORS, IMAGES, NETWORKS = testing.by_tier((100, 60, 20), (300, 200, 50))
+NAMED = IMAGES * 3 // 4
+"""So many names the images share."""
 AT_ONCE = 6
 CLUSTER_KEY = "cinder.csi.openstack.org/cluster"
 """Source: kubernetes/cloud-provider-openstack pkg/csi/cinder."""
@@ -121,7 +124,7 @@ class SeedData:
         if number == 0:
             body["name"] = "образ"
         elif number > 1:  # and one has no name at all
-            body["name"] = f"image-{number % 150}"
+            body["name"] = f"image-{number % NAMED}"
         if number == 2:
             body["cinder_img_volume_type"] = "slow"
         self._post(IMAGE, "/images", body)

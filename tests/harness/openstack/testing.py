@@ -62,10 +62,11 @@ def _stop_all_but_openstack(where: places.Places) -> None:
 
 
 @contextlib.contextmanager
-def projects(where: places.Places) -> Iterator[MakeProject]:
+def projects(where: places.Places, has_router: bool = True) -> Iterator[MakeProject]:
     """Return a factory of projects; they are cleared at the end.
 
     Each process has projects of its own: what an earlier one left is not seen.
+    has_router: their networks lead to the public one; only floating IPs need that.
     """
     with contextlib.ExitStack() as stack:
 
@@ -74,7 +75,7 @@ def projects(where: places.Places) -> Iterator[MakeProject]:
             connection = cloud.connect(where, account)
             stack.callback(connection.close)
             project = tenant.Tenant(connection)
-            project.ensure_network()
+            project.ensure_network(has_router)
             stack.callback(project.clear)
             return account, project
 

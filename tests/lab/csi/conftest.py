@@ -16,7 +16,7 @@ pytest.register_assert_rewrite("tests.contract.volumes")
 
 shares_lab = fixtures.shares_lab
 where = fixtures.where
-project = fixtures.project
+project = fixtures.project_without_router
 
 
 @pytest.fixture(scope="session")

@@ -330,7 +330,7 @@ def test_what_is_published_is_what_the_apis_say(
     assert len(document["flavors"]) >= seeding.FLAVORS
     assert {"большой", "m1.tiny"} <= set(document["flavors"])
     assert {"образ", "image-7"} <= set(document["images"])
-    assert len(document["images"]) == len(set(document["images"])) >= 150
+    assert len(document["images"]) == len(set(document["images"])) >= seeding.NAMED
     assert {"сеть", "twice", "net-9", "public"} <= set(document["additionalNetworks"])
     assert {"default", "группа"} <= set(document["additionalSecurityGroups"])
     assert document["serverGroups"] == ["spread"]

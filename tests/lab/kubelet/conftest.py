@@ -16,10 +16,13 @@ from lib.lab.slots import leases
 from lib.lab.storage import file_system_tools, loop_disks, storage_node
 from tests.harness import testing as shared
 from tests.harness.node import volume_users
-from tests.harness.openstack import testing
+from tests.harness.openstack import fixtures, testing
 
 ZONE = "nova"
 GROUPS = (kubelet.GROUP, control_plane.SCHEDULER_GROUP, csi.GROUP)
+
+
+shares_lab = fixtures.shares_lab
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +43,7 @@ def storage_settings(
     where: places.Places, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[storage_node.StorageNodeSettings]:
     """Boot a server, which is the node, in a project of its own."""
-    with testing.projects(where) as make:
+    with testing.projects(where, has_router=False) as make:
         account, mine = make("kubelet")
         name = f"node-{secrets.token_hex(2)}"
         server = mine.boot_all([name])[name]
