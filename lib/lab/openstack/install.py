@@ -70,7 +70,7 @@ def locate(where: places.Places) -> Install:
         system = {}
     key = resources.digest(
         resources.read(resources.PACKAGES),
-        _python_name(),
+        _system_python() or _python_name(),
         platform.machine(),
         system.get("ID", ""),
         system.get("VERSION_ID", ""),
@@ -117,6 +117,16 @@ def clean(env: Mapping[str, str]) -> dict[str, str]:
 
 def _python_name() -> str:
     return f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _system_python() -> str:
+    """Return the path of the distribution's own Python of our version; empty: none.
+
+    Distributions build it with profile-guided optimization, pyenv does not: OpenStack
+    needs a quarter less processor time on it.
+    """
+    path = f"/usr/bin/{_python_name()}"
+    return path if os.access(path, os.X_OK) else ""
 
 
 def _alone(
@@ -221,14 +231,19 @@ def _installer(
 def _interpreter(env: Mapping[str, str], step: progress.ProgressStep) -> pathlib.Path:
     """Find a Python of our own version that can make virtual environments.
 
+    The distribution's own is preferred, see `_system_python`.
+
     Raises:
         LabError: there is none.
     """
     step.note("searching Python")
     name = _python_name()
-    candidates = [os.path.realpath(sys.executable)]
-    if path := shutil.which(name, path=env.get("PATH")):
-        candidates.append(path)
+    found = (
+        _system_python(),
+        os.path.realpath(sys.executable),
+        shutil.which(name, path=env.get("PATH")),
+    )
+    candidates = [path for path in found if path]
     version = tuple(sys.version_info[:2])
     check = f"import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != {version})"
     for candidate in candidates:
