@@ -13,11 +13,15 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
+# Only single characters repeat possessively: before Python 3.11.5, possessive repeats of
+# groups inside one another match what they must not. Each text has one reading, so that
+# the effort for a fault grows with the length alone.
 _BLANKS = r"[ \t\r]*+"
-_NAME = r"[^\W\d_](?:[^\W_]|-)*+"
-_QUOTED_NAME = r'"((?:[^"\\\n]|\\["\\])++)"'
-_QUOTED = r'"(?:[^"\\\n]|\\["\\nt])*+"'
-_VALUE = rf'(?:[^"\\;#\n]|\\\r?["\n]|{_QUOTED})*+'
+_NAME = r"[^\W\d_](?:[^\W_]|-)*"
+_QUOTED_NAME = r'"((?:[^"\\\n]|\\["\\])+)"'
+_QUOTED = r'"(?:[^"\\\n]|\\["\\nt])*"'
+_PLAIN = r'[^"\\;#\n]*+'
+_VALUE = rf'{_PLAIN}(?:(?:\\\r?["\n]|{_QUOTED}){_PLAIN})*'
 _END = rf"{_BLANKS}(?:[;#][^\n]*+)?(?:\n|\Z)"
 _STATEMENT = re.compile(
     rf"{_BLANKS}(?:"
