@@ -13,9 +13,9 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-# Only single characters repeat possessively: before Python 3.11.5, possessive repeats of
-# groups inside one another match what they must not. Each text has one reading, so that
-# the effort for a fault grows with the length alone.
+# Only single characters repeat possessively: before Python 3.11.5, possessive repeats
+# of groups inside one another match what they must not. Each text has one reading, so
+# that the effort for a fault grows with the length alone.
 _BLANKS = r"[ \t\r]*+"
 _NAME = r"[^\W\d_](?:[^\W_]|-)*"
 _QUOTED_NAME = r'"((?:[^"\\\n]|\\["\\])+)"'
