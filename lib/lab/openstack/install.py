@@ -238,12 +238,12 @@ def _interpreter(env: Mapping[str, str], step: progress.ProgressStep) -> pathlib
     """
     step.note("searching Python")
     name = _python_name()
-    found = (
+    paths = (
         _system_python(),
         os.path.realpath(sys.executable),
         shutil.which(name, path=env.get("PATH")),
     )
-    candidates = [path for path in found if path]
+    candidates = [path for path in paths if path]
     version = tuple(sys.version_info[:2])
     check = f"import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != {version})"
     for candidate in candidates:
