@@ -17,6 +17,7 @@ from lib.lab.run import processes, progress
 from lib.lab.slots import leases
 
 _Value = TypeVar("_Value")
+_ERRORS = 40
 SECOND = 100
 """Distance from a slot's lab to the second control plane of that slot."""
 
@@ -46,6 +47,19 @@ def second_control_plane(lease: leases.Lease, name: str) -> Iterator[places.Plac
         yield place
     finally:
         processes.stop(place, control_plane.PROGRAMS, patience_s=1)
+
+
+def errors_logged(where: places.Places) -> list[str]:
+    """Return the last errors that the programs of a lab have logged, with their names.
+
+    OpenStack's format, in which each line of a traceback has the level too.
+    """
+    logged = []
+    for log in sorted(where.log.glob("*.log")):
+        lines = log.read_text(errors="replace").splitlines()
+        errors = [line for line in lines if " ERROR " in line]
+        logged += [f"{log.stem}: {line}" for line in errors[-_ERRORS:]]
+    return logged
 
 
 def by_tier(default: _Value, long: _Value) -> _Value:

@@ -33,6 +33,10 @@ def lease(request: pytest.FixtureRequest, shares_lab: bool) -> Iterator[leases.L
     with leases.held(testing.shown(), shares_lab=shares_lab) as held:
         yield held
         if request.session.testsfailed:
+            # Its logs are removed with it.
+            capture = request.config.pluginmanager.getplugin("capturemanager")
+            with capture.global_and_fixture_disabled():
+                print("", *testing.errors_logged(held.where), sep="\n")
             leases.mark_damaged(held.where, "a test failed in it")
 
 

@@ -13,6 +13,7 @@ class Server:
     """One server, as far as the lab shows it.
 
     zone, flavor: empty if the cloud does not report it.
+    fault: the cloud's reason why the server went to ERROR.
     """
 
     id: str
@@ -21,6 +22,7 @@ class Server:
     zone: str = ""
     flavor: str = ""
     addresses: tuple[str, ...] = ()
+    fault: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

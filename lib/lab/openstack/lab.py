@@ -268,7 +268,6 @@ def _start(
 ) -> None:
     """Start services in parallel, then wait for each."""
     _write_files(home)
-    hosts = [word for host in layout.COMPUTE_HOSTS for word in ("--compute-host", host)]
     for name in services:
         port = home.port(name)
         processes.start(
@@ -277,7 +276,7 @@ def _start(
             [
                 *(home.install.python, "-W", "ignore", home.guest / "service.py"),
                 *(name, "--etc", home.etc, "--port", str(port)),
-                *hosts,
+                *(_of_nova(home) if name == layout.NOVA else ()),
             ],
         )
     for done, name in enumerate(services):
@@ -285,6 +284,15 @@ def _start(
         step.advance(done, len(services))
         answers = functools.partial(_answers, home.port(name))
         processes.wait_for(home.where, name, answers, timeout_s=START_S)
+
+
+def _of_nova(home: layout.Layout) -> Sequence[str]:
+    """Return its hosts, and the services without which it does not start."""
+    after = (layout.KEYSTONE, layout.PLACEMENT)
+    return [
+        *(word for host in layout.COMPUTE_HOSTS for word in ("--compute-host", host)),
+        *(word for name in after for word in ("--after", str(home.port(name)))),
+    ]
 
 
 def _answers(port: int) -> bool:

@@ -34,12 +34,17 @@ class _Flavor(msgspec.Struct, frozen=True):
     original_name: str = ""
 
 
+class _Fault(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
 class _Server(msgspec.Struct, frozen=True):
     id: str
     name: str
     status: str
     addresses: Mapping[str, Sequence[_Address]] = {}
     flavor: _Flavor = _Flavor()
+    fault: _Fault = _Fault()
     zone: str | None = msgspec.field(default="", name="OS-EXT-AZ:availability_zone")
 
 
@@ -61,6 +66,7 @@ def parse(body: bytes) -> tuple[servers.Server, ...]:
             zone=server.zone or "",
             flavor=server.flavor.original_name,
             addresses=tuple(a.addr for each in server.addresses.values() for a in each),
+            fault=server.fault.message,
         )
         for server in page.servers
     )
@@ -140,7 +146,11 @@ class Tenant:
             if len(observed) == len(ids) and set(states.values()) <= {status}:
                 return observed
             if servers.ERROR in states.values() or len(observed) < len(ids):
-                raise errors.LabError(f"servers failed or went away: {states}")
+                faults = {server.fault for server in observed if server.fault}
+                raise errors.LabError(
+                    f"servers failed or went away: {states}"
+                    f"{''.join(f'; {fault}' for fault in sorted(faults))}"
+                )
             if time.monotonic() > end:
                 raise errors.LabError(
                     f"servers were not {status} within {timeout_s:.0f} s: {states}"

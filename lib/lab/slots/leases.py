@@ -126,6 +126,11 @@ def mark_damaged(where: places.Places, reason: str) -> None:
     (where.state / _DAMAGED).write_text(reason)
 
 
+def mark_repaired(where: places.Places) -> None:
+    """Remove the record of `mark_damaged`: who damaged the lab has put it right."""
+    (where.state / _DAMAGED).unlink(missing_ok=True)
+
+
 def damage(state: pathlib.Path) -> str:
     """Return why a lab must not be used by another process; empty when it may."""
     try:

@@ -16,7 +16,7 @@ from lib.kube import client, resources
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, kube_files
-from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.openstack import accounts, lab, layout, tenant
 from lib.lab.run import processes
 from lib.lab.slots import leases
 from tests.harness import waiting
@@ -217,6 +217,11 @@ def test_a_silent_cloud_costs_neither_life_nor_readiness(
         for program in tree:
             program.send_signal(signal.SIGCONT)
     assert ask(serving, "/readyz")[0] == 200
+    waiting.until(
+        "OpenStack answers",
+        lambda: all(row.is_answering for row in lab.status(serving)),
+    )
+    leases.mark_repaired(serving)
 
 
 def test_a_cloud_never_reached_is_alive_and_not_ready(

@@ -1,7 +1,8 @@
-"""kill -9 of a test process, or of the Pants above it, leaves nothing of a whole lab.
+"""kill -9 of a test process, or of the Pants above it, leaves nothing of a lab.
 
 tests/lib/lab/slots has the table of who is killed when; this is the lab itself: etcd,
-Kubernetes, all of OpenStack, and where the machine allows it a kubelet with its mounts.
+Kubernetes, OpenStack, and where the machine allows it a kubelet with its mounts. The
+default tier starts two of OpenStack's services, the long tier all of them.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ import pytest
 
 from lib.lab import places
 from lib.lab.kube import node_host
+from lib.lab.openstack import layout
 from lib.lab.run import ports, processes
 from lib.lab.slots import keeper, leases
 from tests.harness import testing
@@ -27,18 +29,24 @@ WITHIN_S = 120.0
 PORT_BASE = 16000
 """Not the slots of other test processes: one of them would take the slot at once."""
 PANTS = '#!/bin/sh\n"$@" &\nwait\n'
+SERVICES = testing.by_tier((layout.KEYSTONE, layout.GLANCE), layout.SERVICES)
 USER = """
 import sys, time
-from lib.lab.kube import kubelet
+from lib.lab.artifacts import programs
+from lib.lab.kube import control_plane, kubelet
+from lib.lab.openstack import lab
 from lib.lab.run import progress
 from lib.lab.slots import leases, slots
-from tests.harness.openstack import testing
 
 slots.PORT_BASE, slots.of_this_machine = int(sys.argv[1]), lambda: 1
-with leases.held(progress.Lines(sys.stderr)) as lease, testing.running(lease) as where:
-    if kubelet.unavailable(where) is None:
-        kubelet.build(where, progress.Lines(sys.stderr))
-        kubelet.up(where, progress.Lines(sys.stderr))
+shown = progress.Lines(sys.stderr)
+with leases.held(shown) as lease:
+    programs.build(lease.where, [control_plane.GROUP], shown)
+    control_plane.up(lease.where, shown)
+    lab.up(lease.where, shown, sys.argv[2:])
+    if kubelet.unavailable(lease.where) is None:
+        kubelet.build(lease.where, shown)
+        kubelet.up(lease.where, shown)
     print(lease.slot.folder, flush=True)
     time.sleep(600)
 """
@@ -70,6 +78,9 @@ def state() -> Iterator[pathlib.Path]:
     """Return a folder with a short name: the path of a socket has 107 characters."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         yield pathlib.Path(folder)
+        # Without their files the keepers would know nothing of what still runs.
+        for slot in leases.root({"XDG_STATE_HOME": folder}).glob("[0-9]"):
+            keeper.end(slot)
 
 
 @pytest.mark.parametrize("victim", testing.by_tier(("Pants",), ("pytest", "Pants")))
@@ -84,7 +95,7 @@ def test_nothing_is_left_of_a_lab_whose_user_is_killed(
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     env["XDG_STATE_HOME"] = str(state)
     parent = subprocess.Popen(
-        [str(pants), sys.executable, str(script), str(PORT_BASE)],
+        [str(pants), sys.executable, str(script), str(PORT_BASE), *SERVICES],
         stdout=subprocess.PIPE,
         text=True,
         env=env,
@@ -97,7 +108,7 @@ def test_nothing_is_left_of_a_lab_whose_user_is_killed(
         lab = places.Places(slot, slot / keeper.LAB, PORT_BASE)
         running = [name for name in processes.names(lab) if processes.find(lab, name)]
         mounts = len(keeper.mounts(slot))
-        assert {"mariadb", "nova", "etcd", "kube-apiserver"} <= {*running}
+        assert {layout.DATABASE, *SERVICES, "etcd", "kube-apiserver"} <= {*running}
         user = json.loads((slot / keeper.LEASE).read_text())["pid"]
         os.kill(user if victim == "pytest" else parent.pid, signal.SIGKILL)
         began = time.monotonic()

@@ -1,7 +1,9 @@
 """The lab's OpenStack does what the tests of others rely on."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import openstack
 import openstack.connection
@@ -10,8 +12,11 @@ import pytest
 from lib.lab import errors, places
 from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, cloud, lab, layout, tenant
-from lib.lab.run import progress
+from lib.lab.run import processes, progress
 from lib.lab.slots import leases
+
+LATE_S = 10.0
+"""Longer than Nova's imports take."""
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +160,25 @@ def test_services_and_servers_survive_a_restart(
     user.wait([server.id], servers.SHUTOFF)
     user.delete(server.id)
     lab.up(where, progress.Silent())
+
+
+def test_nova_waits_for_the_services_that_it_asks_while_it_starts(
+    where: places.Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They get the processor later than nova, as may happen on a busy machine."""
+    leases.mark_damaged(where, "its services were started again")
+    start = processes.start
+
+    def late(*arguments: Any, **more: Any) -> None:
+        start(*arguments, **more)
+        if arguments[1] in (layout.KEYSTONE, layout.PLACEMENT):
+            program = processes.find(where, arguments[1])
+            assert program is not None
+            program.suspend()
+            threading.Timer(LATE_S, program.resume).start()
+
+    lab.down(where)
+    monkeypatch.setattr(processes, "start", late)
+    lab.up(where, progress.Silent())
+
+    assert all(row.is_answering for row in lab.status(where))

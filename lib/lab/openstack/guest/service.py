@@ -14,12 +14,15 @@ import importlib
 import inspect
 import os
 import pathlib
+import socket
 import sys
+import time
 import traceback
 import urllib.request
 import uuid
 
 THREADS = 16
+AFTER_S = 180.0
 COLUMNS = 20_000
 """Descriptions of columns that one process keeps, about 1 KB each."""
 
@@ -31,6 +34,14 @@ def main() -> None:
     parser.add_argument("--etc", type=pathlib.Path, required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--compute-host", action="append", default=[])
+    parser.add_argument(
+        "--after",
+        action="append",
+        default=[],
+        type=int,
+        metavar="PORT",
+        help="wait for another service that this one asks while it starts",
+    )
     chosen = parser.parse_args()
     forget_surroundings()
     remember_columns()
@@ -130,8 +141,24 @@ def neutron(chosen: argparse.Namespace):
     return application_of("neutron.wsgi.api")
 
 
+def wait_for(port: int) -> None:
+    """Wait until another service listens."""
+    end = time.monotonic() + AFTER_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+
+
 def nova(chosen: argparse.Namespace):
-    """Make nova's API, with conductor, scheduler and some compute hosts."""
+    """Make nova's API, with conductor, scheduler and some compute hosts.
+
+    Conductor and scheduler end where keystone or placement does not answer.
+    """
     sys.argv = ["nova-api", "--config-file", str(chosen.etc / "nova.conf")]
     os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "1"
     os.environ["OS_NOVA_CONFIG_DIR"] = str(chosen.etc)
@@ -150,6 +177,8 @@ def nova(chosen: argparse.Namespace):
     remember_instances()
     keep_disks()
     skip_allocations()
+    for port in chosen.after:
+        wait_for(port)
     service.Service.create(binary="nova-conductor").start()
     service.Service.create(binary="nova-scheduler").start()
     for host in chosen.compute_host:

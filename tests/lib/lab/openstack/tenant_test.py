@@ -30,3 +30,13 @@ def test_a_server_that_is_still_being_made_has_neither_zone_nor_address() -> Non
         "OS-EXT-AZ:availability_zone": null, "addresses": {}, "flavor": {}}]}"""
 
     assert tenant.parse(body) == (servers.Server("i-1", "one", "BUILD"),)
+
+
+def test_a_server_that_failed_has_the_reason() -> None:
+    body = b"""{"servers": [{"id": "i-1", "name": "one", "status": "ERROR",
+        "fault": {"code": 500, "message": "No valid host was found.",
+                  "created": "2026-01-01T00:00:00Z"}}]}"""
+
+    assert tenant.parse(body) == (
+        servers.Server("i-1", "one", "ERROR", fault="No valid host was found."),
+    )
