@@ -3,7 +3,8 @@
 Two of these watch over each slot, and each starts the other again when that was
 killed. Rules: everything is decided while the slot's lock is held. A user that ended
 without giving the lab back leaves its lease: then the lab ends immediately; otherwise a
-minute after its last use. A user whose Pants has gone is killed. What belongs to a slot
+minute after the last use of any slot, since the next test process may need it. A user
+whose Pants has gone is killed. What belongs to a slot
 is known by a variable in its environment, by pid files, and by descent from those.
 
 Standard library only: a copy of this file runs beside the lab with plain Python, since
@@ -262,6 +263,16 @@ def _end_abandoned(folder: pathlib.Path) -> None:
             os.kill(lease["pid"], signal.SIGKILL)
 
 
+def _uses_another(folder: pathlib.Path) -> bool:
+    """Report whether a process uses another slot, by the leases; no lock is taken."""
+    for file in folder.parent.glob(f"*/{LEASE}"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            lease = json.loads(file.read_text())
+            if file.parent != folder and is_alive(lease["pid"], lease["started"]):
+                return True
+    return False
+
+
 def _say(text: str) -> None:
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
@@ -306,7 +317,7 @@ class Keeper:
         """Return why the lab has to end now; empty when it may stay."""
         if (self._folder / LEASE).exists():
             return "its last user ended without giving it back"
-        if use != self._use:
+        if use != self._use or _uses_another(self._folder):
             self._use, self._since = use, time.monotonic()
         idle = time.monotonic() - self._since
         return f"unused for {idle:.0f} s" if idle >= self._linger_s else ""

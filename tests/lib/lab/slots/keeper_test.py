@@ -346,6 +346,30 @@ def test_what_was_given_back_serves_the_next_process(running: Row) -> None:
     slot.release()
 
 
+def test_an_unused_lab_stays_while_another_slot_is_used(running: Row) -> None:
+    """It serves the next process of the same test run, and ends with the last lab."""
+    running.until("runs")
+    second = start(running.home, running.port_base)
+    second.number = "1"
+    try:
+        second.until("runs")
+        servers = keeper.belonging(running.slot)
+        end_well(running)
+        time.sleep(3 * LINGER_S)
+        assert keeper.belonging(running.slot) == servers
+        end_well(second)
+        began = time.monotonic()
+        rows = (running, second)
+        while (
+            any(row.leftovers() for row in rows) and time.monotonic() - began < GONE_S
+        ):
+            time.sleep(0.1)
+        assert [row.leftovers() for row in rows] == [[], []]
+    finally:
+        second.close()
+        keeper.end(second.slot)
+
+
 def test_two_checkouts_test_at_once(running: Row, tmp_path: pathlib.Path) -> None:
     """Processes of one user take slots of their own; each ends without the other."""
     running.until("runs")
