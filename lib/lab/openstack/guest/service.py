@@ -74,20 +74,8 @@ def remember_columns() -> None:
     from pymysql import connections
 
     connections.FieldDescriptorPacket = functools.lru_cache(COLUMNS)(
-        described_column(connections.FieldDescriptorPacket)
+        connections.FieldDescriptorPacket
     )
-
-
-def described_column(packet: type) -> type:
-    """Derive a packet that also knows its description beforehand."""
-
-    class DescribedColumn(packet):
-        def __init__(self, data: bytes, encoding: str) -> None:
-            super().__init__(data, encoding)
-            described = super().description()
-            self.description = lambda: described
-
-    return DescribedColumn
 
 
 def serve(application, port: int) -> None:
