@@ -69,14 +69,14 @@ class NodeView:
         status = os.statvfs(f"{self._process}/root{target}")
         return status.f_blocks * status.f_frsize
 
-    def log(self, namespace: str, pod: str) -> list[str]:
+    def log(self, namespace: str, pod: str, uid: str) -> list[str]:
         """Return the lines that a pod's container has written, of its last start.
 
+        uid: of the pod, as the logs of deleted ones with this name stay for some time.
         Source: Kubernetes CRI, format of log files: time, stream, tag, text.
         """
         folder = node_host.room(self.where) / "pod-logs"
-        # Pods of this name that were deleted keep their folders for some time.
-        files = list(folder.glob(f"{namespace}_{pod}_*/c/*.log"))
+        files = list(folder.glob(f"{namespace}_{pod}_{uid}/c/*.log"))
         if not files:
             return []
         newest = max(files, key=lambda file: file.stat().st_mtime)

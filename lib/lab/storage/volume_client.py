@@ -131,8 +131,11 @@ class VolumeClient:
         return "" if document is None else str(document["status"].get("phase", ""))
 
     def lines(self, pod: str) -> list[str]:
-        """Return what a pod printed."""
-        return self.node.log("default", pod)
+        """Return what a pod printed; empty when it is absent."""
+        document = self.objects.get(kube_objects.POD, pod)
+        if document is None:
+            return []
+        return self.node.log("default", pod, document["metadata"]["uid"])
 
     def has_written(self, *names: str) -> bool:
         """Report whether all of these pods have written."""

@@ -12,8 +12,10 @@ from lib.lab.storage import storage_node, volume_client
 from tests.harness.node import volume_users
 
 GIB = 2**30
-_INODE_SIZE_AT = 1024 + 88
-"""Source: Linux Documentation/filesystems/ext4, super block, s_inode_size (le16)."""
+_SUPER_BLOCK = (1024, 1024)
+_MAGIC = slice(56, 58)
+_INODE_SIZE = slice(88, 90)
+"""Source: Linux Documentation/filesystems/ext4, super block: s_magic, s_inode_size."""
 PERIOD_S = 10
 """The least that Kubernetes allows. Source: kubernetes pkg/apis/storage/validation."""
 KINDS = ("ext4", "xfs", "btrfs", "block", "group")
@@ -101,7 +103,10 @@ def test_volumes_are_written_expanded_and_kept(user: volume_users.VolumeUser) ->
         what = f"{kind}: the first pod has written"
         user.until(what, functools.partial(user.has_written, f"{kind}-1"))
     disk = user.disks.disks[user.volume("ext4")[1]]
-    inode_bytes = int.from_bytes(disk.read(_INODE_SIZE_AT, 2), "little")
+    block = disk.read(*_SUPER_BLOCK)
+    shown = f"{disk.name}, {len(block)} bytes: {block[:128].hex()}"
+    assert block[_MAGIC] == b"\x53\xef", f"{shown}; then {disk.read(*_SUPER_BLOCK)!r}"
+    inode_bytes = int.from_bytes(block[_INODE_SIZE], "little")
     user.note("ext4: bytes of an inode, by mooring.io/mkfs-options", inode_bytes)
     assert inode_bytes == 512
 
