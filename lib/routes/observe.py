@@ -58,7 +58,9 @@ class Observer:
         )
         if depth is Depth.CHANGED:
             snapshot = self._read(desired_routes, Depth.CHANGED)
-            if snapshot.error is not None or is_settled(snapshot):
+            if snapshot.error is not None:
+                return snapshot
+            if is_settled(snapshot) and not is_news(snapshot):
                 return snapshot
         return self._read(desired_routes, Depth.FULL)
 
@@ -115,6 +117,18 @@ def _leaving(
     both = (*current.owned, *(plan.record.owned if plan.record else ()))
     kept = frozenset(entry for entry in both if isinstance(entry, AddressPair))
     return Target(old, (), present, kept)
+
+
+def is_news(snapshot: TableSnapshot) -> bool:
+    """Report whether something is wrong with a Node that was not reported yet.
+
+    A port that is newer than the last whole reading is not seen by a check for drift.
+    """
+    plan, desired_routes = snapshot.plan, snapshot.desired
+    return plan is not None and any(
+        desired_routes.problems_by(plan, name) != snapshot.reported[f"{NODE}{name}"]
+        for name in desired_routes.present
+    )
 
 
 def is_settled(snapshot: TableSnapshot) -> bool:

@@ -258,6 +258,23 @@ def test_a_pause_that_the_cloud_asks_for_is_kept(status: int) -> None:
     assert ground.condition("node-1") == SERVED
 
 
+def test_a_check_before_the_ports_of_a_new_node_are_read_reports_nothing() -> None:
+    """A check for drift uses ports as of the last whole read; the Node is newer."""
+    ground = memory.Ground()
+    ground.node("node-1", *GOOD)
+    process = memory.Process(ground)
+    process.settle()
+    assert process.drift() != []
+    assert process.drift() == ["GET routers"]
+    ground.node("node-2", "10.100.2.0/24")
+    process.nodes.relist()
+    process.queue.add(TABLE, Topic.DRIFT)
+    process.turn()
+    assert not any(process.flow.problems().values())
+    process.settle()
+    assert (process.tell(), ground.condition("node-2")) == ([], SERVED)
+
+
 def test_a_router_that_disappears_taints_no_node() -> None:
     """Nor do ports that a list lacks."""
     ground = memory.Ground()
