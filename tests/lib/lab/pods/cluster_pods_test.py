@@ -1,13 +1,9 @@
 """Pods of a release, as they are after a start of their node."""
 
 import datetime
-import os
-import pathlib
 
-from lib.lab import places
-from lib.lab.kube import kube_objects, node_host
+from lib.lab.kube import kube_objects
 from lib.lab.pods import cluster_pods
-from lib.lab.storage import storage_node
 
 STARTED = "2026-01-02T03:04:05Z"
 STARTED_S = datetime.datetime.fromisoformat(STARTED).timestamp()
@@ -33,15 +29,3 @@ def test_a_pod_runs_since_the_start_of_its_node() -> None:
         for name, (document, began_s, _) in cases.items()
     }
     assert reported == {name: expected for name, (_, _, expected) in cases.items()}
-
-
-def test_the_log_is_that_of_the_newest_pod_of_a_name(tmp_path: pathlib.Path) -> None:
-    """UIDs have no order: those of earlier pods may sort before or after."""
-    where = places.Places(tmp_path / "cache", tmp_path / "state")
-    logs = node_host.room(where) / "pod-logs"
-    for age_s, uid in ((0, "5"), (10, "9"), (20, "1")):
-        file = logs / f"default_writer_{uid}" / "c" / "0.log"
-        file.parent.mkdir(parents=True)
-        file.write_text(f"2026-01-02T03:04:05Z stdout F {uid}\n")
-        os.utime(file, (STARTED_S - age_s, STARTED_S - age_s))
-    assert storage_node.NodeView(where).log("default", "writer") == ["5"]
