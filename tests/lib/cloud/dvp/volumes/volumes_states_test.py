@@ -57,7 +57,7 @@ class SteppedParent(disks.ParentInMemory):
         try:
             self.now_s += seconds
             self.step()
-            waiting.until("the watches", self._is_shown)
+            waiting.until("the watches", self._is_shown, poll_s=0.002)
         finally:
             condition.acquire()
 
