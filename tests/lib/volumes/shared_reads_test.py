@@ -261,13 +261,19 @@ def test_what_can_not_be_read_is_unknown_and_forgets_nothing() -> None:
     assert "id-0" in world.ids()
 
 
-def test_one_read_that_hangs_does_not_stop_the_others(reads: Reads) -> None:
+def test_one_read_that_hangs_does_not_stop_the_others(
+    reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Four healthy calls of 5 s are answered while one read of another hangs."""
+    monkeypatch.setattr(shared_reads, "HUNG_S", 60.0)
     _, hung = reads.ask(_id(0))
     assert reads.cloud.began.acquire(timeout=10)
     began = time.monotonic()
     others = [reads.ask(_id(number), patience_s=5.0)[1] for number in range(1, 5)]
     reads.until(5)
+    # All stand in line before the time of the read that hangs is up.
+    monkeypatch.setattr(shared_reads, "HUNG_S", 0.5)
+    reads.reader.wake("id-1")
     assert reads.cloud.began.acquire(timeout=10)
     waited_s = time.monotonic() - began
     reads.let_go()  # whichever of the two: both show the others' volumes, or theirs
@@ -282,7 +288,10 @@ def test_one_read_that_hangs_does_not_stop_the_others(reads: Reads) -> None:
     assert reads.cloud.sizes == [1, 4]
 
 
-def test_no_more_than_three_reads_run_at_the_same_time(reads: Reads) -> None:
+def test_no_more_than_three_reads_run_at_the_same_time(
+    reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_reads, "HUNG_S", 0.1)
     asked = []
     for number in range(5):
         asked.append(reads.ask(_id(number), patience_s=20)[1])
