@@ -428,8 +428,10 @@ def test_a_read_of_many_keys_does_not_delay_a_new_one(
     reconcile_metrics: metrics.ReconcileMetrics,
     keys: queue.Queue,
     eventually: Eventually,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that comes up later is read, decided and acted on before the read ends."""
+    monkeypatch.setattr(runner, "SHARE_MANY_S", 0.05)
     flow, reading = FlowStub(), ReadingOfMany()
     many = [f"r{number}" for number in range(runner.MANY + 1)]
     keys.add_many(many, "t")
@@ -720,6 +722,7 @@ def test_an_act_that_does_not_end_is_left_behind_without_its_next_action(
     eventually: Eventually,
 ) -> None:
     monkeypatch.setattr(runner, "LAST_ACTS_S", 0.05)
+    monkeypatch.setattr(runner, "TURN_S", 0.05)
     go_on, began, stop = threading.Event(), threading.Event(), threading.Event()
 
     def hang(action: Greet) -> None:
