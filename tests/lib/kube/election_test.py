@@ -539,13 +539,13 @@ def test_a_dead_leader_is_followed_after_its_lease(
 
     That it waits no longer is tested above, with a clock of the test.
     """
-    dead = quick("host_1", lease_s=1.5)
+    dead = quick("host_1", lease_s=0.5, renew_s=0.4)
     assert dead.attempt()
     began = time.monotonic()
-    second = begin(quick("host_2", lease_s=1.5))
+    second = begin(quick("host_2", lease_s=0.5, renew_s=0.4))
     assert second.started.wait(PATIENCE_S)
-    # 1.5 s are written as 2 whole ones.
-    assert time.monotonic() - began > 1.9
+    # 0.5 s are written as a whole one.
+    assert time.monotonic() - began > 0.9
 
 
 def test_a_follower_that_may_not_watch_still_follows(
@@ -567,7 +567,7 @@ def test_a_leader_cut_off_is_told_in_time(
     server: "conftest.StandIn", quick: Stand, begin: Begin
 ) -> None:
     """When renewals get no answer, on_lost comes once, at act_until; run ends."""
-    term = begin(quick("host_1"))
+    term = begin(quick("host_1", renew_s=0.5))
     assert term.started.wait(PATIENCE_S)
     server.script.extend([lambda handler: handler.stall()] * 100)
     term.thread.join(PATIENCE_S)
@@ -635,9 +635,9 @@ def test_a_deleted_lease_ends_the_term_before_another_leads(
     server: "conftest.StandIn", quick: Stand, begin: Begin
 ) -> None:
     """Two candidates with watches: the terms never overlap."""
-    first = begin(quick("host_1", lease_s=2, renew_s=1.5))
+    first = begin(quick("host_1", lease_s=1, renew_s=0.8))
     assert first.started.wait(PATIENCE_S)
-    candidate = quick("host_2", lease_s=2, renew_s=1.5)
+    candidate = quick("host_2", lease_s=1, renew_s=0.8)
     assert not candidate.attempt(), "it has read the Lease"
     second = begin(candidate)
     server.fake.remove(resources.LEASES, "l", "x")

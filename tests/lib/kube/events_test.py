@@ -28,6 +28,7 @@ def recorder(
         host="",
         clock=clock,
         dropped=lambda: dropped.append(None),
+        poll_s=0.01,
     )
 
 

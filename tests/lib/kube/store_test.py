@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import json
 import re
 import sys
@@ -266,6 +267,12 @@ def test_our_own_deletion_is_current_once_seen(
 # The watch
 
 
+@pytest.fixture()
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pause after a failed watch."""
+    monkeypatch.setattr(store, "FIRST_BACKOFF_S", 0.02)
+
+
 Watched = Callable[..., tuple[Nodes, Announced]]
 
 
@@ -275,6 +282,7 @@ def watched(
     connect: Callable[..., client.KubeClient],
     make: MakeStore,
     running: "shared.Running",
+    soon: None,
 ) -> Watched:
     """Return a function that makes a store of the server's Nodes and has it watch."""
 
@@ -371,6 +379,7 @@ def test_an_object_that_changes_is_never_away(
     assert missed == 0
 
 
+@pytest.mark.usefixtures("soon")
 def test_an_expired_version_is_listed_again_without_a_gap(
     server: "conftest.StandIn",
     connect: Callable[..., client.KubeClient],
@@ -405,6 +414,7 @@ def test_an_expired_version_is_listed_again_without_a_gap(
     assert lists(server) >= 2
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_watch_refused_with_410_is_not_tried_again(
     fake: api.FakeApi,
     make: MakeStore,
@@ -466,6 +476,7 @@ def lease() -> dict[str, object]:
     return {"metadata": {"name": "l", "namespace": "x"}}
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_version_that_keeps_failing_is_given_up(
     fake: api.FakeApi,
     make: MakeStore,
@@ -488,6 +499,7 @@ class CutApi(api.FakeApi):
         self.open_s = open_s
         self.at = 0.0
         self.cuts = 0
+        self.opened_at: list[float] = []
 
     def clock(self) -> float:
         return self.at
@@ -508,6 +520,7 @@ class CutApi(api.FakeApi):
             read_timeout_s=read_timeout_s,
         )
         with opened as lines:
+            self.opened_at.append(time.monotonic())
             self.break_watches()
             try:
                 yield lines
@@ -516,6 +529,7 @@ class CutApi(api.FakeApi):
                 self.cuts += 1
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(
     ("open_s", "is_resumed"),
     [
@@ -540,10 +554,15 @@ def test_a_proxy_that_closes_idle_watches_costs_neither_pause_nor_list(
         eventually(lambda: server.cuts >= 10)
         assert sum(call.verb == "list" for call in server.calls) == 1
     else:
-        eventually(lambda: sum(call.verb == "list" for call in server.calls) > 1)
-        assert server.cuts <= 4, "it backs off"
+        eventually(lambda: len(server.opened_at) >= 4)
+        verbs = [call.verb for call in server.calls][:6]
+        assert verbs == ["list", "watch", "watch", "watch", "list", "watch"]
+        pauses = itertools.pairwise(server.opened_at[:4])
+        backoffs = [nodes._backoff_s(failures) for failures in (1, 2, 3)]
+        assert [end - begin for begin, end in pauses] >= backoffs, "it backs off"
 
 
+@pytest.mark.usefixtures("soon")
 def test_an_unreadable_line_does_not_end_the_loop(
     server: "conftest.StandIn",
     connect: Callable[..., client.KubeClient],
@@ -567,6 +586,7 @@ def test_an_unreadable_line_does_not_end_the_loop(
     assert [entry["event"] for entry in log] == ["unexpected error in watch"]
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_malformed_object_of_a_watch_is_named(
     server: "conftest.StandIn",
     connect: Callable[..., client.KubeClient],
@@ -638,6 +658,7 @@ def test_failures_are_waited_out_longer_and_longer(
     assert pauses[-1] == store.LONGEST_BACKOFF_S / 2
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_recovery_is_reported_once(
     fake: api.FakeApi,
     make: MakeStore,
@@ -667,6 +688,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.usefixtures("soon")
 def test_three_watches_of_a_server_that_is_down_log_once_a_minute(
     connect: Callable[..., client.KubeClient],
     make: MakeStore,
@@ -676,12 +698,18 @@ def test_three_watches_of_a_server_that_is_down_log_once_a_minute(
     """Server, cause and next try; then one line a minute for all of them, counted."""
     clock = Clock()
     failures = repeats.Repeats(clock=clock)
+    tries: list[None] = []
+
+    def rng() -> float:
+        tries.append(None)
+        return 0.0
+
     with structlog.testing.capture_logs() as entries:
         for _ in range(3):
-            nodes, _ = make(connect("http://127.0.0.1:1"), failures=failures)
+            nodes, _ = make(connect("http://127.0.0.1:1"), failures=failures, rng=rng)
             running(nodes.run)
         eventually(lambda: len(entries) >= 1)
-        time.sleep(0.5)  # each of the three has tried again by then
+        eventually(lambda: len(tries) >= 9)  # one try of each cannot be so many
         assert len(entries) == 1
         clock.now += 60
         eventually(lambda: len(entries) == 2)

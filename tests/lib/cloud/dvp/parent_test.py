@@ -8,6 +8,7 @@ from lib.cloud import errors
 from lib.cloud.dvp import kinds, ownership, parent
 from lib.cloud.support import circuit
 from lib.kube import errors as kube_errors
+from lib.kube import store
 from lib.kube.fake import api, calls
 from tests.harness import waiting
 
@@ -112,9 +113,10 @@ def test_a_store_that_is_not_up_to_date_is_not_read(fake: api.FakeApi) -> None:
 
 
 def test_the_recovery_of_each_kind_is_reported(
-    fake: api.FakeApi, opened: parent.Parent
+    fake: api.FakeApi, opened: parent.Parent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the circuit is closed: a key that waits need not wait any longer."""
+    monkeypatch.setattr(store, "FIRST_BACKOFF_S", 0.02)
     stores = (opened.store(VMS), opened.store(SERVICES))
     failing: list[int] = []
 
