@@ -12,6 +12,7 @@ from lib.kube.fake import api as fake_api
 from lib.machines import kinds
 from lib.machines.clusters.model import ClusterKinds
 from lib.machines.templates.model import NodeShape, TemplateKinds
+from lib.reconcile import queue
 
 SPACE = "machines"
 GROUP = "infrastructure.cluster.x-k8s.io"
@@ -113,6 +114,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten what controllers wait for others, and between two checks of a stop."""
     monkeypatch.setattr(controllers, "BATCH_S", 0.02)
     monkeypatch.setattr(controllers, "TURN_S", 0.05)
+    monkeypatch.setattr(queue, "STOP_POLL_S", 0.02)
 
 
 @pytest.fixture()

@@ -10,7 +10,7 @@ from lib.daemon import read_only
 from lib.kube import client, events, guarded, resources, store
 from lib.kube.nodes import Node
 from lib.process import probes
-from lib.reconcile import loops
+from lib.reconcile import loops, queue
 from lib.reconcile import metrics as reconcile_metrics
 
 MakeParts = Callable[..., parts.Parts]
@@ -26,6 +26,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         (service_controllers, "TURN_S", 0.05),
         (cluster_id, "TURN_S", 0.05),
         (cluster_id, "RETRY_S", 0.1),
+        (queue, "STOP_POLL_S", 0.02),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -46,7 +47,9 @@ def make_parts() -> MakeParts:
         registry = prometheus_client.CollectorRegistry()
 
         def recorder(component: str) -> events.Recorder:
-            event_recorder = events.Recorder(writing, component=component, host="here")
+            event_recorder = events.Recorder(
+                writing, component=component, host="here", poll_s=0.02
+            )
             running.start(f"events of {component}", event_recorder.run)
             return event_recorder
 

@@ -1,6 +1,7 @@
 """The whole discoverer over fakes: what it serves, when it is well, how it ends."""
 
 import contextlib
+import dataclasses
 import http.client
 import socket
 import threading
@@ -18,6 +19,7 @@ from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
 from lib.kube.fake import calls
 from lib.process import flags
+from lib.reconcile import queue
 
 
 @pytest.fixture()
@@ -35,9 +37,9 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class Running:
-    """A discoverer in a thread of this process."""
+    """A discoverer in a thread of this process. period_s: the flag's, if None."""
 
-    def __init__(self, ground: Any, port: int) -> None:
+    def __init__(self, ground: Any, port: int, period_s: float | None = None) -> None:
         self.port = port
         self.stop = threading.Event()
         self.codes: list[int] = []
@@ -46,6 +48,8 @@ class Running:
         expected = options.read(
             flags.parse(table, words), {}, Provider("csi", access_deployment="a/b")
         )
+        if period_s is not None:
+            expected = dataclasses.replace(expected, period_s=period_s)
         cloud = protocol.Cloud("fake", catalog=ground.cloud)
         registry = prometheus_client.CollectorRegistry()
         self.discoverer = discoverer.Discoverer(
@@ -71,14 +75,32 @@ class Running:
         return False
 
 
-@pytest.fixture()
-def running(ground: Any, port: int) -> Iterator[Running]:
-    discoverer = Running(ground, port)
+@contextlib.contextmanager
+def started(discoverer: Running) -> Iterator[Running]:
     discoverer.thread.start()
     until(discoverer.serves)
     yield discoverer
     discoverer.stop.set()
     discoverer.thread.join(15)
+
+
+@pytest.fixture(autouse=True)
+def _ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the time between two checks of a stop."""
+    monkeypatch.setattr(queue, "STOP_POLL_S", 0.02)
+
+
+@pytest.fixture()
+def running(ground: Any, port: int) -> Iterator[Running]:
+    with started(Running(ground, port)) as discoverer:
+        yield discoverer
+
+
+@pytest.fixture()
+def quick(ground: Any, port: int) -> Iterator[Running]:
+    """A discoverer whose period is shorter than the flag allows."""
+    with started(Running(ground, port, period_s=0.1)) as discoverer:
+        yield discoverer
 
 
 def test_it_serves_what_the_reference_serves(ground: Any, running: Running) -> None:
@@ -96,27 +118,28 @@ def test_it_is_ready_once_the_cloud_has_answered(running: Running) -> None:
 
 
 def test_a_cloud_that_is_down_is_no_reason_to_restart(
-    ground: Any, running: Running
+    ground: Any, quick: Running
 ) -> None:
     ground.cloud.faults = {
         part: errors.Unavailable("down", operation="list") for part in CatalogPart
     }
     observed = len(ground.cloud.reads)
     until(lambda: len(ground.cloud.reads) >= observed + 2)
-    assert running.ask("/healthz") == (200, "ok")
-    assert running.ask("/livez") == (200, "ok")
+    assert quick.ask("/healthz") == (200, "ok")
+    assert quick.ask("/livez") == (200, "ok")
 
 
 def test_it_is_not_well_while_the_api_server_refuses_and_well_again_by_itself(
-    ground: Any, running: Running
+    ground: Any, quick: Running
 ) -> None:
-    running.discoverer.unwell_after(0.5)
+    quick.discoverer.unwell_after(0.2)
     until(lambda: ground.secret() is not None)
     refused = kube_errors.Forbidden("no", operation="get")
-    ground.api.faults += [calls.Fault(refused, "get", "secrets")] * 3
-    until(lambda: running.ask("/healthz") == (503, "false"))
-    assert running.ask("/livez") == (200, "ok")
-    until(lambda: running.ask("/healthz") == (200, "ok"))
+    ground.api.faults += [calls.Fault(refused, "get", "secrets")] * 1000
+    until(lambda: quick.ask("/healthz") == (503, "false"))
+    assert quick.ask("/livez") == (200, "ok")
+    ground.api.faults.clear()
+    until(lambda: quick.ask("/healthz") == (200, "ok"))
 
 
 def test_told_to_stop_it_ends_well(running: Running) -> None:
