@@ -50,6 +50,8 @@ SERVICE: Json = {
         "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30080}],
     },
 }
+SOON = (("grpc.initial_reconnect_backoff_ms", 20),)
+"""A client that comes before the socket is there tries again after this time."""
 UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 
@@ -169,13 +171,13 @@ class Plugin:
         )
         registry = prometheus_client.CollectorRegistry()
         stop = threading.Event()
-        plugin = driver.Plugin(
-            program, csi_values, registry, stop, driver.PluginTimes(grace_s=1.0)
-        )
+        # As one that was started long ago: no request of a killed one is awaited.
+        times = driver.PluginTimes(grace_s=1.0, started=float("-inf"))
+        plugin = driver.Plugin(program, csi_values, registry, stop, times)
         self.process = Process(lambda: plugin.run({}), stop)
 
     def call(self, rpc: str, request: message.Message, kind: type[Any]) -> Any:
-        with grpc.insecure_channel(f"unix:{self._socket}") as channel:
+        with grpc.insecure_channel(f"unix:{self._socket}", SOON) as channel:
             method: Any = channel.unary_unary(
                 f"/csi.v1.{rpc}",
                 request_serializer=lambda body: body.SerializeToString(),

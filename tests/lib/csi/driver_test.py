@@ -93,7 +93,9 @@ class Running:
         )
 
     def call(self, name: str, request: message.Message) -> bytes:
-        with grpc.insecure_channel(f"unix:{self.socket}") as channel:
+        # A call that comes before the socket is there tries again soon.
+        soon = (("grpc.initial_reconnect_backoff_ms", 20),)
+        with grpc.insecure_channel(f"unix:{self.socket}", soon) as channel:
             method: grpc.UnaryUnaryMultiCallable[message.Message, bytes]
             method = channel.unary_unary(
                 name,
