@@ -129,7 +129,9 @@ def test_a_node_is_initialised() -> None:
 
 def test_a_service_gets_its_load_balancer() -> None:
     api = fake_api.FakeApi()
-    cloud = fake_load_balancers.FakeLoadBalancers(time.monotonic)
+    cloud = fake_load_balancers.FakeLoadBalancers(
+        time.monotonic, busy_s=0.05, poll_s=0.02
+    )
     ports = [{"port": 80, "protocol": "TCP", "nodePort": 30080}]
     api.put(
         resources.SERVICES,

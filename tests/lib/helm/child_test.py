@@ -48,7 +48,7 @@ def test_the_whole_group_ends_with_the_time(
         f"open({str(pid)!r}, 'w').write(str(p.pid)); p.wait()"
     )
     began = time.monotonic()
-    ended = run(code, child.Limits(1.5, grace_s=1.0))
+    ended = run(code, child.Limits(1.5, grace_s=0.1))
     assert ended.timed_out
     assert ended.code != 0
     assert time.monotonic() - began < 10
