@@ -52,7 +52,9 @@ with leases.held(progress.Silent(), linger_s, tick_s) as lease:
     print("held", flush=True)
     processes.start(lease.where, "cloud-1", server("cloud-1"))
     # Known by its environment until it has a pid file, and by that afterwards.
-    bare = ["sh", "-c", 'sleep 1; exec env -i "$@"', "sh", *server("cloud-2")]
+    wait = 'while [ ! -s "$0" ]; do sleep 0.05; done; exec env -i "$@"'
+    mark = str(lease.where.run / "cloud-2.pid")
+    bare = ["sh", "-c", wait, mark, *server("cloud-2")]
     processes.start(lease.where, "cloud-2", bare)
     subprocess.Popen(server("cloud-3"))
     subprocess.Popen(server("cloud-4"), start_new_session=True)
@@ -113,6 +115,14 @@ class Row:
                 words = process.cmdline()
                 if script in words and process.status() != psutil.STATUS_ZOMBIE:
                     pids[words[words.index(script) + 2]] = process.pid
+        return pids
+
+    def both(self) -> dict[str, int]:
+        """Return the pids of the two keepers, once both run."""
+        end = time.monotonic() + GONE_S
+        while len(pids := self.keepers()) < len(keeper.ROLES):
+            assert time.monotonic() < end, f"only these keepers run: {pids}"
+            time.sleep(0.02)
         return pids
 
     def held_locks(self, pattern: str) -> list[str]:
@@ -192,7 +202,7 @@ def random_moment(row: Row) -> None:
     """Wait until a moment between the first line of the slot and the last server."""
     while not (row.slot / keeper.LEASE).exists():
         time.sleep(0.01)
-    time.sleep(CHANCE.uniform(0, 0.5))
+    time.sleep(CHANCE.uniform(0, 0.3))
 
 
 def pytest_at_a_random_moment(row: Row) -> None:
@@ -218,7 +228,7 @@ def a_keeper_at_a_random_moment(row: Row) -> None:
 def keeper_in_use(role: str) -> Callable[[Row], None]:
     def act(row: Row) -> None:
         row.until("runs")
-        kill(row.keepers()[role])
+        kill(row.both()[role])
         kill(row.user())
 
     return act
@@ -226,14 +236,15 @@ def keeper_in_use(role: str) -> Callable[[Row], None]:
 
 def keeper_in_use_then_the_end(row: Row) -> None:
     row.until("runs")
-    kill(row.keepers()["0"])
+    kill(row.both()["0"])
     end_well(row)
 
 
 def keeper_when_nobody_uses_the_lab(row: Row) -> None:
     row.until("runs")
+    pids = row.both()
     end_well(row)
-    kill(row.keepers()["1"])
+    kill(pids["1"])
 
 
 def keepers_in_turn_while_they_end_the_lab(row: Row) -> None:
@@ -252,17 +263,20 @@ def keepers_in_turn_while_they_end_the_lab(row: Row) -> None:
 def both_keepers_in_use(row: Row) -> None:
     """The user starts them again when it gives the slot back."""
     row.until("runs")
-    for pid in row.keepers().values():
+    for pid in row.both().values():
         kill(pid)
     # The kernel forgets the arguments of a killed process before it releases its lock.
-    while row.keepers() or row.held_locks("keeper-*.lock"):
+    while (left := row.keepers()) or row.held_locks("keeper-*.lock"):
+        for pid in left.values():  # the second one may have started it again
+            with contextlib.suppress(ProcessLookupError):
+                kill(pid)
         time.sleep(0.02)
     end_well(row)
 
 
 def pants_and_a_keeper(row: Row) -> None:
     row.until("runs")
-    kill(row.keepers()["0"])
+    kill(row.both()["0"])
     row.pants.kill()
 
 
@@ -348,10 +362,11 @@ def test_what_was_given_back_serves_the_next_process(running: Row) -> None:
 
 def test_an_unused_lab_stays_while_another_slot_is_used(running: Row) -> None:
     """It serves the next process of the same test run, and ends with the last lab."""
-    running.until("runs")
+    running.until("held")
     second = start(running.home, running.port_base)
     second.number = "1"
     try:
+        running.until("runs")
         second.until("runs")
         servers = keeper.belonging(running.slot)
         end_well(running)
@@ -372,10 +387,11 @@ def test_an_unused_lab_stays_while_another_slot_is_used(running: Row) -> None:
 
 def test_two_checkouts_test_at_once(running: Row, tmp_path: pathlib.Path) -> None:
     """Processes of one user take slots of their own; each ends without the other."""
-    running.until("runs")
+    running.until("held")
     second = start(running.home, running.port_base)
     second.number = "1"
     try:
+        running.until("runs")
         second.until("runs")
         assert running.leftovers() != []
         first, other = running.user(), second.user()
