@@ -1,5 +1,6 @@
 """Each metric of a dashboard is one of its component, by the code."""
 
+import functools
 import json
 import pathlib
 import re
@@ -20,6 +21,7 @@ def panels(chart: str) -> list[dict[str, Any]]:
     return list(json.loads(file.read_text())["panels"])
 
 
+@functools.cache
 def components() -> dict[str, str]:
     """Return the components that export a metric, by its name."""
     rows = (

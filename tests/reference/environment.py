@@ -1,6 +1,7 @@
 """Environment variables that the programs read, collected from their code."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -21,6 +22,7 @@ shell sets `_`, the path of the program."""
 LAB = ("lib/lab/places.py",)
 
 
+@functools.cache
 def variables() -> frozenset[str]:
     """Return the names of all variables that the programs read."""
     trees = {**sheets.product(), **{path: sheets.parsed(path) for path in LAB}}
