@@ -1,6 +1,7 @@
 """The parent of DVP as the contract of machines needs it: in memory, or real."""
 
 import base64
+import copy
 import dataclasses
 import datetime
 import itertools
@@ -92,8 +93,8 @@ class MachineParent(fake_api.FakeApi):
 
     def get(self, kind: Resource, name: str) -> Json | None:
         """Return an object of the project."""
-        rows = (row for row in self.each(kind) if row["metadata"]["name"] == name)
-        return next(rows, None)
+        rows = (row for row in self._stored(kind) if row["metadata"]["name"] == name)
+        return copy.deepcopy(next(rows, None))
 
     def turn(self, *, collects: bool = True) -> None:
         """Move all objects until none moves any more. collects: garbage, too."""

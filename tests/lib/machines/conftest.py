@@ -83,10 +83,10 @@ class Ground:
         return dict(self.api.put(kind, kept))
 
     def get(self, kind: resources.Resource, name: str) -> Json | None:
-        for document in copy.deepcopy(self.api.all(kind)):
+        for document in self.api.all(kind):
             typed: Json = dict(document)
             if typed["metadata"]["name"] == name:
-                return typed
+                return copy.deepcopy(typed)
         return None
 
     def cluster(self, *, provisioned: bool = True, paused: bool = False) -> None:
@@ -208,14 +208,19 @@ class Process:
         )
         flow.watch(self.stores, self.flow, self.queue.add)
         ground.is_starting = True
+        self._listed = 0
         self.relist()
         ground.is_starting = False
 
     def relist(self) -> None:
-        """Read what a watch would have shown."""
+        """Read what a watch would have shown: nothing when nothing was written."""
+        version = self.ground.api.version
+        if version == self._listed:
+            return
         stores = self.stores
         for kept in (stores.owners, stores.clusters, stores.secrets, stores.machines):
             kept.relist()
+        self._listed = version
 
     def settle(self, quiet_s: float = QUIET_S) -> float:
         """Go on until nothing is due for a while; return the seconds that it took."""

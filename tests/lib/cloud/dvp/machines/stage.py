@@ -24,7 +24,12 @@ Death = cluster.Death
 
 
 class ListedStore(stores.Store[Any]):
-    """A store that is listed again as long as it lacks our own writes."""
+    """A store that is listed again as long as it lacks our own writes.
+
+    listed: version of the parent when it was listed last.
+    """
+
+    listed = 0
 
     def is_current(self, key: str) -> bool:
         if not super().is_current(key):
@@ -37,6 +42,7 @@ class ListedParent(parent.Parent):
 
     def __init__(self, api: dvp_machines.MachineParent, uuid: str = UUID) -> None:
         super().__init__(api, dvp_machines.NAMESPACE, uuid)
+        self._memory = api
         self.opened: list[ListedStore] = []
 
     def _begin(self, kind: kinds.ParentKind[Any]) -> stores.Store[Any]:
@@ -53,8 +59,12 @@ class ListedParent(parent.Parent):
         return begun
 
     def relist(self) -> None:
+        """List again what may have changed."""
+        version = self._memory.version
         for opened in tuple(self.opened):
-            opened.relist()
+            if opened.listed != version:
+                opened.relist()
+                opened.listed = version
 
 
 class Stage(cluster.Ground):
