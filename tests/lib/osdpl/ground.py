@@ -251,6 +251,7 @@ class Process:
         self.caches = caches.open_caches(api, NAMESPACE)
         self.jobs = jobs.Jobs(slots, lambda name: None)
         self.most = 0
+        self._listed: dict[resources.Resource, tuple[object, ...]] = {}
         checks_ = checks.Checks(api, cluster.helm, self.caches, clock.monotonic)
         self.worker = work.Worker(
             self.jobs,
@@ -283,16 +284,19 @@ class Process:
         )
 
     def refresh(self) -> None:
-        """Bring the caches up to date, as watches would."""
+        """Bring the caches up to date, as watches would: kinds that were written."""
         calls = list(self.cluster.api.calls)
         before, self.cluster.api.before_call = self.cluster.api.before_call, None
         after, self.cluster.api.after_call = self.cluster.api.after_call, None
-        for _, kept in self.caches.all():
-            kept.relist()
-        present = self.cluster.documents(resources.OPENSTACK_DEPLOYMENTS)
-        for document in present:
+        for kind, kept in self.caches.all():
+            present = self.cluster.api.all(kind)
+            if self._listed.get(kind) != present:
+                kept.relist()
+                self._listed[kind] = present
+        deployments = self.cluster.documents(resources.OPENSTACK_DEPLOYMENTS)
+        for document in deployments:
             self.deployments.put(document)
-        names = {objects.key_of(item) for item in present}
+        names = {objects.key_of(item) for item in deployments}
         for key in self.deployments.by_age():
             held = self.deployments.get(key)
             if key not in names and held is not None:
