@@ -188,7 +188,8 @@ class FakeHelm(command.Helm):
 
 def metadata_of(document: Mapping[str, object]) -> objects.ObjectMeta:
     """Return the metadata of a document, decoded."""
-    return decoding.decode(json.dumps(document), objects.Bare).metadata
+    about = {"metadata": document["metadata"]}
+    return decoding.decode(json.dumps(about), objects.Bare).metadata
 
 
 def _documents(
