@@ -210,7 +210,7 @@ class FakeSession(keystoneauth1.session.Session):
 
 def _copied(body: wire.Json) -> wire.Json:
     """Send a body the way a network does: what is no JSON fails here."""
-    copied = json.loads(json.dumps(body))
+    copied = json.loads(json.dumps(body)) if body else {}
     return copied if isinstance(copied, dict) else {}
 
 

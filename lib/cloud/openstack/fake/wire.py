@@ -1,9 +1,11 @@
 """Requests and answers as the services write them, and how faults are put between."""
 
 import dataclasses
-import json
+import functools
 import urllib.parse
 from collections.abc import Mapping
+
+import msgspec
 
 Json = dict[str, object]
 
@@ -40,7 +42,7 @@ class Answer:
     @property
     def content(self) -> bytes:
         """The body as bytes."""
-        return b"" if self.body is None else json.dumps(self.body).encode()
+        return b"" if self.body is None else msgspec.json.encode(self.body)
 
 
 class Refused(Exception):
@@ -56,12 +58,18 @@ def call_of(
     service: str, method: str, url: str, body: Json, headers: Mapping[str, str]
 ) -> Call:
     """Take a URL like fake://service/a/b?c=d apart."""
+    parts, query = _apart(url)
+    return Call(service, method, parts, query, body, headers)
+
+
+@functools.lru_cache(maxsize=1000)
+def _apart(url: str) -> tuple[tuple[str, ...], Mapping[str, list[str]]]:
+    """Return the parts of the path, and the query, which must not be changed."""
     split = urllib.parse.urlsplit(url)
     parts = tuple(
         urllib.parse.unquote(part) for part in split.path.strip("/").split("/")
     )
-    query = urllib.parse.parse_qs(split.query, keep_blank_values=True)
-    return Call(service, method, parts, query, body, headers)
+    return parts, urllib.parse.parse_qs(split.query, keep_blank_values=True)
 
 
 def part(body: Json, key: str) -> Json:
