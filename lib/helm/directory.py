@@ -21,6 +21,7 @@ FILES_MAX = 5000
 BYTES_MAX = 64 * 1024 * 1024
 DEPTH_MAX = 5
 _SKIPPED = (".git", "tmpcharts", "__pycache__")
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Dependency(msgspec.Struct, frozen=True):
@@ -111,7 +112,8 @@ def read_archive(path: pathlib.Path) -> _Chart:
 
 def _parse(body: bytes, where: str) -> _Chart:
     try:
-        return msgspec.convert(yaml.safe_load(body), _Chart, strict=False)
+        document = yaml.load(body, _Loader)  # noqa: S506 # a safe loader
+        return msgspec.convert(document, _Chart, strict=False)
     except (yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise errors.SourceInvalid(f"{where}: must be a Chart.yaml") from error
 

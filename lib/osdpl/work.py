@@ -232,7 +232,7 @@ def texts_of(value: bytes) -> frozenset[str]:
 
 def _leaves(tree: object) -> frozenset[str]:
     """Return the texts of a document; user names may be shown."""
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict):
         below = [value for name, value in tree.items() if name != "username"]
         return frozenset().union(*map(_leaves, below))
     return outcome.texts_in(tree)
