@@ -23,11 +23,12 @@ from tests.harness.openstack import testing
 from tests.harness.routing import real
 
 NODES = range(1, 7)
-HANG_S = 60.0
-STORM_S = 60.0
+HANG_S = 45.0
+"""Longer than a call may take, which is 30 s."""
+STORM_S = 40.0
 KILLS, SLOW_S = 3, 180.0
 """Kills at least; where processes start slowly, so much time more than STORM_S."""
-REFUSED_S = 15.0
+REFUSED_S = 10.0
 PERIOD_S = 2.0
 CALLS_OF_CHECK = 4
 """Of a check for drift that finds a write to be due: the router, all again, a write."""
@@ -66,7 +67,7 @@ def without_cidr(room: real.RoutingRoom) -> int:
 
 @pytest.mark.parametrize("status", [409, 412, 429])
 def test_refused_writes_are_retried(room: real.RoutingRoom, status: int) -> None:
-    """For 15 s every write is refused: checks go on, and retries are few."""
+    """For 10 s every write is refused: checks go on, and retries are few."""
     number = {409: 11, 412: 12, 429: 13}[status]
 
     def refuse(service: str, method: str, path: str) -> int:

@@ -29,8 +29,8 @@ MOST_DELETE_MANY = 90
 """Bounds that grow with the numbers above, in calls."""
 QUIET_S = 4.0
 WITHIN_S = 600.0
-IDLE_S = 60.0
-DRIFT_S = 30
+IDLE_S = 20.0
+DRIFT_S = 12
 MONITORED = {keys.ENABLE_MONITOR: "true"}
 TWO = (services.port(80), services.port(443))
 

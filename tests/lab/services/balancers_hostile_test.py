@@ -27,9 +27,9 @@ from tests.harness.openstack.inventory import Inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
-HEALTHY = 50
-TIMES = 4
-"""Number of Services with each bad value; 52 in all."""
+HEALTHY = 24
+TIMES = 2
+"""Number of Services with each bad value; 26 in all."""
 MOST_TIMES = 2
 """Longer than alone the healthy ones may take."""
 MOST_BYTES = 200e6

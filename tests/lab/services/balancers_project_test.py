@@ -25,7 +25,7 @@ FLAGS = (
     "--controllers=service-lb-controller,cloud-node-lifecycle-controller",
 )
 SERVERS = ("mine-1", "mine-2")
-ABSENT_S = 30.0
+ABSENT_S = 20.0
 """Longer than the time between the two reads that prove an absence, which is 15 s."""
 SERVED_S = 300.0
 REFUSED = '"msg": "configuration reload failed, keeping the previous one"'

@@ -17,7 +17,7 @@ from tests.harness.openstack import balancers, inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
-SLOW_S = 8
+SLOW_S = 5
 """That a change takes more than usual."""
 NODES = 4
 """Of which the last ones are added later."""
