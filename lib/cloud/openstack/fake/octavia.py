@@ -5,6 +5,7 @@ which writes, which protocols fit); octavia/api/v2/types (which attributes there
 """
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterable
 
 from lib.cloud.openstack.fake import octavia_bodies, vips
@@ -19,6 +20,8 @@ from lib.cloud.openstack.fake.wire import (
     shown,
     texts,
 )
+
+_ID = operator.itemgetter("id")
 
 
 @dataclasses.dataclass
@@ -117,7 +120,7 @@ class FakeOctavia:
         }[kind]
         only = call.one("load_balancer_id") or call.one("loadbalancer_id")
         items = [
-            item for item in collections_.values() if not only or only in _ids(item)
+            item for item in collections_.values() if not only or _is_below(item, only)
         ]
         items = [item for item in items if item["id"] not in self.hidden]
         return shown(items, call, kind)
@@ -134,7 +137,8 @@ class FakeOctavia:
         return Answer(200, {kind.removesuffix("s"): shown})
 
     def _tree(self, balancer: Json) -> Json:
-        listeners = [x for x in self.listeners.values() if balancer["id"] in _ids(x)]
+        id_ = str(balancer["id"])
+        listeners = [x for x in self.listeners.values() if _is_below(x, id_)]
         return octavia_bodies.tree(balancer, listeners, self.pools, self.members)
 
     def _new_balancer(self, call: Call) -> Json:
@@ -406,6 +410,12 @@ def _linked(item: Json, key: str) -> list[str]:
 
 def _ids(item: Json) -> list[str]:
     return _linked(item, "loadbalancers")
+
+
+def _is_below(item: Json, balancer_id: str) -> bool:
+    """Report whether it belongs to a load balancer; quick, as all are asked."""
+    references = item.get("loadbalancers")
+    return isinstance(references, list) and balancer_id in map(_ID, references)
 
 
 def _unlink(item: Json, key: str, id_: object) -> None:

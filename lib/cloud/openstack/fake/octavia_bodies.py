@@ -131,22 +131,18 @@ def tree(
     """Return a load balancer with all below it. listeners: its own; the rest: all."""
     shown = ("id", "name", "address", "protocol_port")
 
-    def below(pool: Json) -> list[Json]:
+    def below(listener: Json) -> list[Json]:
+        pool = pools.get(str(listener["default_pool_id"]))
+        if pool is None:
+            return []
         members_ = members[str(pool["id"])].values()
-        return [{key: member[key] for key in shown} for member in members_]
+        listed = [{key: member[key] for key in shown} for member in members_]
+        return [{"id": pool["id"], "members": listed}]
 
     return {
         "id": balancer["id"],
         "listeners": [
-            {
-                "id": listener["id"],
-                "pools": [
-                    {"id": pool["id"], "members": below(pool)}
-                    for pool in pools.values()
-                    if pool["id"] == listener["default_pool_id"]
-                ],
-            }
-            for listener in listeners
+            {"id": listener["id"], "pools": below(listener)} for listener in listeners
         ],
     }
 
