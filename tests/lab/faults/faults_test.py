@@ -26,6 +26,7 @@ from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane, simulated_kubelet
 from lib.lab.openstack import accounts, grounds, layout, tenant
+from lib.lab.openstack import lab as openstack
 from lib.lab.run import processes, progress
 from lib.lab.slots import leases
 from tests.harness.faults import fault_proxy
@@ -574,6 +575,12 @@ def story(daemons: tuple[Daemon, ...]) -> Mapping[str, list[str]]:
         for fault in FAULTS:
             for row in shown.get(fault.name, ["MISSING"]):
                 print(f"{fault.name:34} {row}")
+    where = first.lab.where
+    until(
+        "OpenStack answers",
+        lambda: all(row.is_answering for row in openstack.status(where)),
+    )
+    leases.mark_repaired(where)
     return shown
 
 
