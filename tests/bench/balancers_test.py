@@ -3,8 +3,8 @@ takes 100 ms a call and has Octavia's state machine. Calls and writes are assert
 seconds and megabytes are printed, and asserted only where they are far from what they
 should be.
 
-For each change the cloud is at it for a second, and for five while it builds. With it
-one Node added to 20 ports is 20 writes, a poll after each, and 12 calls to look.
+Each change takes half a second, and a new load balancer two. So one Node added to 20
+ports is 20 writes, a poll after each, and 12 calls to look.
 """
 
 import functools

@@ -134,7 +134,7 @@ def test_services_at_the_limits_of_kubernetes(
     """Calls, memory, heartbeats, and how soon a new Service is begun."""
     scene = dataclasses.replace(scenes.scene_of(wide, cloud, pex), settings=SETTINGS)
     octavia = scene.ground.cloud.octavia
-    octavia.build_s = octavia.update_s = 1.0
+    octavia.build_s, octavia.update_s = 1.0, 0.2
     cloud.latency_s = 0.01
     ground = Ground(scene, kube_objects.Objects(scene.api, "default"))
     steps = (first, copy_all, restart, idle_hour)

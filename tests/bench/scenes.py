@@ -24,7 +24,7 @@ from tests.harness.daemons import measured
 if typing.TYPE_CHECKING:
     from tests.bench import conftest
 
-BUILD_S, UPDATE_S = 5.0, 1.0
+BUILD_S, UPDATE_S = 2.0, 0.5
 QUIET_S = 4.0
 """Without a call for so long, nothing is under way."""
 NEVER = "--lb-drift-period=1h"
