@@ -99,8 +99,10 @@ def _conflict(item: Item, vm: Item | None, same: Sequence[Item]) -> Finding | No
     reference = item.spec["blockDeviceRef"]
     what = f"{reference['kind']} {reference['name']}"
 
-    def age(other: Item) -> tuple[str, str]:
-        return str(other.metadata.creation_timestamp), other.uid
+    def age(other: Item) -> tuple[bool, str, str]:
+        # Creation times are whole seconds: one that holds the device came first.
+        created = str(other.metadata.creation_timestamp)
+        return other.phase not in _HOLDING, created, other.uid
 
     older = [other for other in same if age(other) < age(item)]
     if older:

@@ -5,8 +5,8 @@ import datetime
 import pytest
 
 from lib.kube import objects
-from lib.lab.dvp import parent_simulator, quantities, settings, writes
-from lib.lab.dvp.kinds import DISKS, Item
+from lib.lab.dvp import attachments, parent_simulator, quantities, settings, writes
+from lib.lab.dvp.kinds import ATTACHMENTS, DISKS, Item, World
 from lib.lab.dvp.writes import Finding, Step
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -108,3 +108,18 @@ def test_what_is_no_quantity_is_refused() -> None:
     """It is named."""
     with pytest.raises(ValueError, match="'10Zi'"):
         quantities.parse("10Zi")
+
+
+def test_of_two_attachments_of_one_second_the_attached_one_stays() -> None:
+    """Their creation times are equal, and the other's UID comes first."""
+    reference = {"kind": "VirtualDisk", "name": "data"}
+    spec = {"blockDeviceRef": reference, "virtualMachineName": "vm"}
+
+    def attachment(name: str, phase: str) -> Item:
+        metadata = objects.ObjectMeta(name=name, namespace="p", uid=name)
+        return Item(metadata, spec=spec, status={"phase": phase})
+
+    first, second = attachment("b", "Attached"), attachment("a", "Pending")
+    world = World({ATTACHMENTS: {"p/b": first, "p/a": second}})
+    refused = [s for s in attachments.decide(world, NOW) if s.item is second]
+    assert [step_.transition for step_ in refused] == ["attachment-conflict"]
