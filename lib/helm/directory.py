@@ -14,14 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 import yaml
 
-from lib.helm import archive, errors, versions
+from lib.helm import archive, errors, versions, yaml_text
 
 CHART_FILE = "Chart.yaml"
 FILES_MAX = 5000
 BYTES_MAX = 64 * 1024 * 1024
 DEPTH_MAX = 5
 _SKIPPED = (".git", "tmpcharts", "__pycache__")
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Dependency(msgspec.Struct, frozen=True):
@@ -112,7 +111,7 @@ def read_archive(path: pathlib.Path) -> _Chart:
 
 def _parse(body: bytes, where: str) -> _Chart:
     try:
-        document = yaml.load(body, _Loader)  # noqa: S506 # a safe loader
+        document = yaml_text.load(body)
         return msgspec.convert(document, _Chart, strict=False)
     except (yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise errors.SourceInvalid(f"{where}: must be a Chart.yaml") from error

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import yaml
 
-from lib.helm import errors, versions, web
+from lib.helm import errors, versions, web, yaml_text
 
 INDEX_MAX = 64 * 1024 * 1024
 ARCHIVE_MAX = 16 * 1024 * 1024
 INDEX_AGE_S = 60.0
 """An index is used for so long: charts of one reconciliation share it."""
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -84,7 +82,7 @@ class Repository:
         url = f"{self._url}/index.yaml"
         body = web.require_ok(web.get(url, INDEX_MAX), url)
         try:
-            document = yaml.load(body, _Loader)  # noqa: S506 # a safe loader
+            document = yaml_text.load(body)
             return msgspec.convert(document, _Index, strict=False)
         except (yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
             raise self._invalid("index.yaml is no index of charts") from error

@@ -4,9 +4,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-import yaml
+from lib.helm import yaml_text
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KIND = re.compile(r'^\s*"?kind"?\s*:\s*"?(\w+)"?\s*,?\s*$', re.MULTILINE)
 """A line with the kind of an object, in YAML or JSON."""
 
@@ -20,7 +19,7 @@ def objects(manifest: str, kinds: Collection[str]) -> Iterator[Mapping[str, Any]
     for text in re.split(r"^---", manifest, flags=re.MULTILINE):
         if not set(_KIND.findall(text)) & set(kinds):
             continue
-        document = yaml.load(text, _LOADER)  # noqa: S506 # a safe loader
+        document = yaml_text.load(text)
         if isinstance(document, Mapping) and document.get("kind") in kinds:
             yield document
 
