@@ -165,7 +165,7 @@ class FakeOctavia:
         if balancer["provisioning_status"] not in ("ACTIVE", "ERROR"):
             raise _immutable(id_)
         if not cascades and any(
-            id_ in _ids(listener) for listener in self.listeners.values()
+            _is_below(listener, id_) for listener in self.listeners.values()
         ):
             raise Refused(400, "Cannot delete Load Balancer - it has children")
         self._set_status(balancer, "PENDING_DELETE")
@@ -177,9 +177,9 @@ class FakeOctavia:
 
     def _drop(self, id_: str) -> None:
         balancer = self.load_balancers.pop(id_)
-        for listener in [x for x in self.listeners.values() if id_ in _ids(x)]:
+        for listener in [x for x in self.listeners.values() if _is_below(x, id_)]:
             del self.listeners[str(listener["id"])]
-        for pool in [x for x in self.pools.values() if id_ in _ids(x)]:
+        for pool in [x for x in self.pools.values() if _is_below(x, id_)]:
             self._drop_pool(pool)
         self.neutron.delete_port(str(balancer["vip_port_id"]))
 
@@ -263,7 +263,7 @@ class FakeOctavia:
             raise Refused(400, text)
         for other in self.listeners.values():
             same = (octavia_bodies.transport(other["protocol"]), other["protocol_port"])
-            if balancer["id"] in _ids(other) and same == (
+            if _is_below(other, str(balancer["id"])) and same == (
                 octavia_bodies.transport(protocol),
                 request["protocol_port"],
             ):
@@ -393,7 +393,7 @@ class FakeOctavia:
         if "pools" in child:
             pool_id = _linked(child, "pools")[0]
             child = self.pools[pool_id]
-        return self._balancer(_ids(child)[0])
+        return self._balancer(_linked(child, "loadbalancers")[0])
 
     def _created(self, key: str, created: Json) -> Answer:
         return Answer(201, {key: created})
@@ -406,10 +406,6 @@ def _linked(item: Json, key: str) -> list[str]:
         if isinstance(references, list)
         else []
     )
-
-
-def _ids(item: Json) -> list[str]:
-    return _linked(item, "loadbalancers")
 
 
 def _is_below(item: Json, balancer_id: str) -> bool:
