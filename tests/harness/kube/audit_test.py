@@ -68,6 +68,20 @@ def test_others_and_unfinished_requests_and_half_lines_are_left_out(
     assert [row.verb for row in audit.rows(where, ACCOUNT)] == ["watch"]
 
 
+def test_a_log_that_grows_is_read_on_and_a_new_one_from_its_start(
+    where: places.Places,
+) -> None:
+    """As after a reset of the control plane."""
+    first, last = event(auditID="1", verb="get"), event(verb="list")
+    write(where, first, last[:-20])
+    assert [row.verb for row in audit.rows(where, ACCOUNT)] == ["get"]
+    write(where, first, last)
+    assert [row.verb for row in audit.rows(where, ACCOUNT)] == ["get", "list"]
+    write(where, event(auditID="2", verb="watch"), last, last)
+    verbs = [row.verb for row in audit.rows(where, ACCOUNT)]
+    assert verbs == ["watch", "list", "list"]
+
+
 def test_a_request_for_no_object_has_no_version(where: places.Places) -> None:
     write(where, event(objectRef={}, responseStatus={}))
     (row,) = audit.rows(where, ACCOUNT)
