@@ -28,6 +28,10 @@ class States:
             "SELECT id, provisioning_status FROM octavia.load_balancer"  # noqa: S608
             f" WHERE project_id = '{project_id}'"
         )
+        self._members = (
+            "SELECT COUNT(*) FROM octavia.member"  # noqa: S608
+            f" WHERE project_id = '{project_id}'"
+        )
 
     def all(self) -> Mapping[str, str]:
         """Return the status of each load balancer by its id.
@@ -37,6 +41,15 @@ class States:
         """
         with self._lock:
             return {row[0]: row[1] for row in self._session.ask(self._query)}
+
+    def members(self) -> int:
+        """Return the number of members of all pools.
+
+        Raises:
+            LabError: the database has hung up.
+        """
+        with self._lock:
+            return int(self._session.ask(self._members)[0][0])
 
     def pending(self) -> frozenset[str]:
         """Return the ids of those that Octavia is changing now.

@@ -29,6 +29,9 @@ Json = dict[str, Any]
 SUBNETS = ("10.46.0.0/20", "fd00:46::/64")
 PODS = "10.112.0.0/14,fd00:112::/32"
 RECORD = "mooring-routes"
+CALL_S = 30.0
+SERVED = ("False", "RouteCreated")
+"""Status and reason of the condition NetworkUnavailable of a Node with its routes."""
 _APART = 20
 """Ports between two replicas."""
 
@@ -197,13 +200,19 @@ class RoutingRoom:
         """Objects of namespace kube-system, and those without a namespace."""
         return kube_objects.Objects(self.api, "kube-system")
 
-    def conf(self, router_id: str = "", settings: str = "") -> str:
-        """Return the text of a cloud.conf; router_id: empty: the usual one."""
+    def conf(
+        self, router_id: str = "", settings: str = "", call_s: float = CALL_S
+    ) -> str:
+        """Return the text of a cloud.conf.
+
+        router_id: empty: the usual one. call_s: that a call may take.
+        """
         text = accounts.cloud_conf(
             self.where, self.account, self.entrance.url(layout.KEYSTONE, "/v3")
         )
         route = settings or f"router-id = {router_id or self.inside.router_id}"
-        return f"{text}\n[Route]\n{route}\n[Metadata]\nrequest-timeout = 30s\n"
+        timeout = f"request-timeout = {call_s:g}s"
+        return f"{text}\n[Route]\n{route}\n[Metadata]\n{timeout}\n"
 
     def file(self, number: int = 1) -> pathlib.Path:
         """Return the path of a replica's cloud.conf."""
@@ -303,19 +312,14 @@ class RoutingRoom:
         possible = {cidr for n in range(100) for cidr in self.cidrs(n)}
 
         def holds() -> bool:
-            routes, pairs_by_port = self.inside.routes(), self.inside.pairs()
-            own = {row for row in routes if row[0] in possible}
+            # The cluster is read first: Neutron is slow to answer.
             conditions = self.conditions()
-            return (
-                own == expected
-                and all(
-                    pairs_by_port.get(k, set()) >= some for k, some in pairs.items()
-                )
-                and all(
-                    conditions[self.name(n)] == ("False", "RouteCreated")
-                    for n in numbers
-                )
-            )
+            if any(conditions[self.name(n)] != SERVED for n in numbers):
+                return False
+            if {row for row in self.inside.routes() if row[0] in possible} != expected:
+                return False
+            pairs_by_port = self.inside.pairs()
+            return all(pairs_by_port.get(k, set()) >= some for k, some in pairs.items())
 
         waiting.until(f"{len(numbers)} Nodes are routed to", holds, within_s, 0.3)
 

@@ -15,7 +15,7 @@ from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.openstack import accounts, cloud, layout, tenant
 from lib.lab.run import processes
-from tests.harness.openstack import balancers, front
+from tests.harness.openstack import balancer_watch, balancers, front
 from tests.harness.services import services
 
 _ALONE = "--controllers=service-lb-controller"
@@ -133,6 +133,10 @@ class Room:
         for name in names:
             if name not in node_names:
                 services.make_node(self.api, name, [self.nodes[name]])
+
+    def states(self) -> contextlib.AbstractContextManager[balancer_watch.States]:
+        """Open the states of the load balancers for as long as the block lasts."""
+        return balancer_watch.states(layout.of(self.where), self.mine.connection)
 
     def close(self) -> None:
         """End the replicas, and remove all Services, Nodes and load balancers."""

@@ -50,7 +50,8 @@ FLAGS = (
 TIMEOUT_S = 7  # of one cloud call: request-timeout in cloud.conf
 WINDOW_S = 20.0
 """Longer than the 15 s between the two reads after which a Node would be deleted."""
-FROZEN_S = 120.0
+FROZEN_S = 75.0
+"""Longer than a minute, after which an open circuit probes."""
 WITHIN_S = 150.0
 """An open circuit probes once a minute; a slow machine may take its time after that."""
 PROBE_FAILURES = 3
@@ -519,7 +520,7 @@ NO_DATABASE = Fault(
     calls_max=25,
 )
 FROZEN = Fault(
-    "Nova frozen for 120 s",
+    "Nova frozen for 75 s",
     lambda each: faults.frozen(each[0].lab.where, layout.NOVA),
     FAILED,
     calls_max=25,

@@ -14,7 +14,7 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import places
 from lib.lab.openstack import layout
 from tests.harness import waiting
-from tests.harness.openstack import balancer_watch, balancers, inventory
+from tests.harness.openstack import balancer_watch, balancers
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
@@ -137,10 +137,6 @@ def is_looked(counted: Counted) -> bool:
     return any(call.service == layout.OCTAVIA for call in counted.calls())
 
 
-def members(room: Room) -> int:
-    return len(inventory.take(room.mine.connection)[balancers.MEMBERS])
-
-
 def one_large(story: Story) -> None:
     """A Service of many ports from its creation to its end."""
     ports = [services.port(1000 + number) for number in range(PORTS)]
@@ -150,7 +146,8 @@ def one_large(story: Story) -> None:
         story.served("large")
 
     story.count(CREATE, create)
-    assert members(story.room) == PORTS * NODES
+    with story.room.states() as states:
+        assert states.members() == PORTS * NODES
     connection = story.room.mine.connection
     assert len(balancers.listed(connection, balancers.MONITORS)) == PORTS
     story.count(
@@ -176,7 +173,8 @@ def one_small(story: Story) -> None:
     def add() -> None:
         story.room.add_nodes([last])
         want = len(TWO) * (NODES + 1)
-        waiting.until("members", lambda: members(story.room) == want)
+        with story.room.states() as states:
+            waiting.until("members", lambda: states.members() == want)
 
     story.count(NODE, add)
     for value in range(1, CHANGES + 1):

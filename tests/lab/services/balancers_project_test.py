@@ -114,15 +114,14 @@ def settled(ground: Ground) -> tuple[object, object, object]:
     pictures = [ground.pictures()]
 
     def is_still() -> bool:
+        if states.pending():
+            return False
         pictures.append(ground.pictures())
         return pictures[-1] == pictures[-2]
 
-    waiting.until("nothing changes", is_still, SERVED_S, 2.0)
+    with ground.room.states() as states:
+        waiting.until("nothing changes", is_still, SERVED_S, 2.0)
     return pictures[-1]
-
-
-def members(ground: Ground) -> int:
-    return len(inventory.take(ground.room.mine.connection)[balancers.MEMBERS])
 
 
 def is_gone(ground: Ground, name: str) -> Callable[[], bool]:
@@ -145,7 +144,8 @@ def reload_is_refused(ground: Ground) -> None:
     time.sleep(ABSENT_S)
     ground.unchanged(before)
     add_node(ground, SERVERS[1])
-    waiting.until("the Node is a member", lambda: members(ground) == 4, SERVED_S)
+    with ground.room.states() as states:
+        waiting.until("the Node is a member", lambda: states.members() == 4, SERVED_S)
     ground.room.services.delete(["leaves"])
     waiting.until("the Service is deleted", is_gone(ground, "leaves"), SERVED_S)
     view = balancers.look(ground.room.mine.connection)

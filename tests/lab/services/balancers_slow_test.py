@@ -13,7 +13,6 @@ import pytest
 
 from lib.lab.openstack import database, layout
 from tests.harness import waiting
-from tests.harness.openstack import balancers, inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
@@ -87,13 +86,12 @@ def told(what: str, counted: Counted, most: int) -> int:
     return calls
 
 
-def members(room: Room) -> int:
-    return len(inventory.take(room.mine.connection)[balancers.MEMBERS])
-
-
 def add_node(room: Room, name: str) -> Counted:
-    count = members(room) + len(TWO)
-    return cost(room, lambda: room.add_nodes([name]), lambda: members(room) == count)
+    with room.states() as states:
+        count = states.members() + len(TWO)
+        return cost(
+            room, lambda: room.add_nodes([name]), lambda: states.members() == count
+        )
 
 
 def test_a_slow_octavia_costs_no_more_calls(room: Room) -> None:

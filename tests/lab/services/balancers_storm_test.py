@@ -24,9 +24,9 @@ from tests.harness.services import balancing, convergence, services
 from tests.harness.services.balancing import Counted
 from tests.harness.services.convergence import Ground
 
-STORM_S = testing.by_tier(15.0, 90.0)
+STORM_S = testing.by_tier(15.0, 60.0)
 """How long the daemons are killed, unless MOORING_STORM_S says otherwise."""
-PAUSES_S = testing.by_tier((0.5, 4.0), (2.0, 15.0))
+PAUSES_S = testing.by_tier((0.5, 4.0), (2.0, 10.0))
 """Between two kills."""
 KILLS = testing.by_tier(3, 8)
 """Number of killed processes that ends the storm."""

@@ -28,7 +28,7 @@ from tests.harness.services import balancing, services, stages
 from tests.harness.services.balancing import Room
 
 IDLE_S = 35.0
-CUTS = 3
+CUTS = 2
 """Of each watch, while nothing happens."""
 WATCHED = ("services", "nodes")
 SLACK = 2
