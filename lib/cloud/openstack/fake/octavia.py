@@ -5,10 +5,10 @@ which writes, which protocols fit); octavia/api/v2/types (which attributes there
 """
 
 import dataclasses
-import operator
 from collections.abc import Callable, Iterable
 
 from lib.cloud.openstack.fake import octavia_bodies, vips
+from lib.cloud.openstack.fake.children import Children
 from lib.cloud.openstack.fake.neutron import FakeNeutron
 from lib.cloud.openstack.fake.wire import (
     Answer,
@@ -20,9 +20,6 @@ from lib.cloud.openstack.fake.wire import (
     shown,
     texts,
 )
-
-_ID = operator.itemgetter("id")
-
 
 @dataclasses.dataclass
 class FakeOctavia:
@@ -51,8 +48,8 @@ class FakeOctavia:
     flavors: dict[str, bool] = dataclasses.field(default_factory=dict)
     availabilityzones: dict[str, bool] = dataclasses.field(default_factory=dict)
     load_balancers: dict[str, Json] = dataclasses.field(default_factory=dict)
-    listeners: dict[str, Json] = dataclasses.field(default_factory=dict)
-    pools: dict[str, Json] = dataclasses.field(default_factory=dict)
+    listeners: Children = dataclasses.field(default_factory=Children)
+    pools: Children = dataclasses.field(default_factory=Children)
     monitors: dict[str, Json] = dataclasses.field(default_factory=dict)
     members: dict[str, dict[str, Json]] = dataclasses.field(default_factory=dict)
     _due: dict[str, tuple[float, str]] = dataclasses.field(default_factory=dict)
@@ -119,9 +116,11 @@ class FakeOctavia:
             "healthmonitors": self.monitors,
         }[kind]
         only = call.one("load_balancer_id") or call.one("loadbalancer_id")
-        items = [
-            item for item in collections_.values() if not only or _is_below(item, only)
-        ]
+        if only:
+            of_one = {"listeners": self.listeners, "pools": self.pools}.get(kind)
+            items = of_one.of(only) if of_one else []
+        else:
+            items = list(collections_.values())
         items = [item for item in items if item["id"] not in self.hidden]
         return shown(items, call, kind)
 
@@ -138,7 +137,7 @@ class FakeOctavia:
 
     def _tree(self, balancer: Json) -> Json:
         id_ = str(balancer["id"])
-        listeners = [x for x in self.listeners.values() if _is_below(x, id_)]
+        listeners = self.listeners.of(id_)
         return octavia_bodies.tree(balancer, listeners, self.pools, self.members)
 
     def _new_balancer(self, call: Call) -> Json:
@@ -164,9 +163,7 @@ class FakeOctavia:
         balancer = self._balancer(id_)
         if balancer["provisioning_status"] not in ("ACTIVE", "ERROR"):
             raise _immutable(id_)
-        if not cascades and any(
-            _is_below(listener, id_) for listener in self.listeners.values()
-        ):
+        if not cascades and self.listeners.of(id_):
             raise Refused(400, "Cannot delete Load Balancer - it has children")
         self._set_status(balancer, "PENDING_DELETE")
         end = "DELETED"
@@ -177,9 +174,9 @@ class FakeOctavia:
 
     def _drop(self, id_: str) -> None:
         balancer = self.load_balancers.pop(id_)
-        for listener in [x for x in self.listeners.values() if _is_below(x, id_)]:
+        for listener in self.listeners.of(id_):
             del self.listeners[str(listener["id"])]
-        for pool in [x for x in self.pools.values() if _is_below(x, id_)]:
+        for pool in self.pools.of(id_):
             self._drop_pool(pool)
         self.neutron.delete_port(str(balancer["vip_port_id"]))
 
@@ -261,11 +258,11 @@ class FakeOctavia:
         if protocol not in octavia_bodies.FITTING:
             text = f"Invalid input for field/attribute protocol: {protocol}"
             raise Refused(400, text)
-        for other in self.listeners.values():
-            same = (octavia_bodies.transport(other["protocol"]), other["protocol_port"])
-            if _is_below(other, str(balancer["id"])) and same == (
-                octavia_bodies.transport(protocol),
-                request["protocol_port"],
+        own = (octavia_bodies.transport(protocol), request["protocol_port"])
+        for other in self.listeners.of(str(balancer["id"])):
+            if own == (
+                octavia_bodies.transport(other["protocol"]),
+                other["protocol_port"],
             ):
                 text = "Another Listener on this Load Balancer is already using it"
                 raise Refused(409, text)
@@ -406,12 +403,6 @@ def _linked(item: Json, key: str) -> list[str]:
         if isinstance(references, list)
         else []
     )
-
-
-def _is_below(item: Json, balancer_id: str) -> bool:
-    """Report whether it belongs to a load balancer; quick, as all are asked."""
-    references = item.get("loadbalancers")
-    return isinstance(references, list) and balancer_id in map(_ID, references)
 
 
 def _unlink(item: Json, key: str, id_: object) -> None:
