@@ -21,6 +21,7 @@ from lib.cloud.openstack.fake.wire import (
     texts,
 )
 
+
 @dataclasses.dataclass
 class FakeOctavia:
     """Objects of Octavia by ID; tests change them.
