@@ -20,15 +20,11 @@ if typing.TYPE_CHECKING:
 FEW = 10
 """Nodes."""
 SERVICES, PORTS, WIDE_PORTS = 100, 10, 20
-DRIFT_S = 10.0
 DAY_S = 86400.0
 USUAL_DRIFT_S = 600.0
 LOOKS = 6
 """One of so many looks for drift is a deep one."""
 RESTART_S = 30.0
-PATIENCE = 5
-"""So many times slower than it should be is a failure, on whatever machine."""
-OFTEN = f"--lb-drift-period={DRIFT_S:g}s"
 
 
 def test_a_hundred_services(
@@ -61,12 +57,7 @@ def one_node_added(scene: scenes.Scene) -> None:
 
 def created_at_once(scene: scenes.Scene) -> None:
     with scene.running(scenes.NEVER) as daemon:
-        daemon.ready_s()
-        meter = scene.meter(daemon)
-        scenes.each(
-            lambda number: scene.create(f"s-{number:03}", PORTS), range(SERVICES)
-        )
-        waiting.until("all are served", lambda: scene.served() == SERVICES, 600)
+        meter = scene.create_at_once(daemon, SERVICES, PORTS)
         spent = meter.until_quiet()
         what = f"create {SERVICES} Services of {PORTS} ports at once"
         scene.table.spent(what, spent)
@@ -87,7 +78,7 @@ def restart(scene: scenes.Scene) -> None:
         scene.table.row("  lines logged of it", str(len(lines)), "0")
     assert spent.calls <= 120
     assert spent.writes == 0
-    assert spent.seconds <= RESTART_S * PATIENCE
+    assert spent.seconds <= RESTART_S * scenes.PATIENCE
     assert not lines
 
 
@@ -102,7 +93,7 @@ def tried(scene: scenes.Scene) -> None:
 
 def idle_day(scene: scenes.Scene) -> None:
     usual: list[scenes.Spent] = []
-    with scene.running(OFTEN) as daemon:
+    with scene.running(scenes.OFTEN) as daemon:
         meter = scenes.until_started(scene, daemon, SERVICES)
         while (deep := scenes.look(meter, daemon, SERVICES)).calls < SERVICES * PORTS:
             usual.append(deep)

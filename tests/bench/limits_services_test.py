@@ -48,8 +48,6 @@ API = (f"--service-node-port-range={FIRST_NODE_PORT}-32767",)
 SETTINGS = "node-selector = pool=edge\n"
 RESTART_CALLS, HOUR_CALLS = 2100, 2100
 BEGUN_S = 2.0
-PATIENCE = 5
-"""So many times slower than it should be is a failure, on whatever machine."""
 CREATION = "POST /load-balancer/v2/lbaas/loadbalancers"
 Json = dict[str, typing.Any]
 
@@ -231,7 +229,7 @@ def new_services(
         "served", lambda: scene.served() == SERVICES + NEW, limits.PATIENCE_S, 1.0
     )
     meter.until_quiet()
-    assert max(took) <= BEGUN_S * PATIENCE
+    assert max(took) <= BEGUN_S * scenes.PATIENCE
 
 
 def one_node_added(scene: scenes.Scene, daemon: measured.MeasuredDaemon) -> None:

@@ -27,7 +27,9 @@ if typing.TYPE_CHECKING:
 BUILD_S, UPDATE_S = 2.0, 0.5
 QUIET_S = 4.0
 """Without a call for so long, nothing is under way."""
-NEVER = "--lb-drift-period=1h"
+NEVER, OFTEN = "--lb-drift-period=1h", "--lb-drift-period=10s"
+PATIENCE = 5
+"""So many times slower than it should be is a failure, on whatever machine."""
 CONTROLLER = "balancers"
 
 
@@ -199,6 +201,16 @@ class Scene:
         }
         sent = json.dumps(body).encode()
         self.api.create(resources.SERVICES, sent, "default", timeout_s=30)
+
+    def create_at_once(
+        self, daemon: measured.MeasuredDaemon, services: int, ports: int
+    ) -> Meter:
+        """Create many Services, and wait until all are served; what that costs."""
+        daemon.ready_s()
+        meter = self.meter(daemon)
+        each(lambda number: self.create(f"s-{number:03}", ports), range(services))
+        waiting.until("all are served", lambda: self.served() == services, 600)
+        return meter
 
     def delete(self, service: str) -> None:
         """Delete a Service and wait until it is gone."""

@@ -47,6 +47,7 @@ def rows(where: places.Places, account: tuple[str, str]) -> tuple[Row, ...]:
     Source: Kubernetes audit.k8s.io/v1 Event.
     """
     user = f"system:serviceaccount:{account[0]}:{account[1]}"
+    name = user.encode()
     with (where.log / "audit.log").open("rb") as log:
         read = _read(log.readline(), user)
         log.seek(read.end)
@@ -54,7 +55,7 @@ def rows(where: places.Places, account: tuple[str, str]) -> tuple[Row, ...]:
             if not line.endswith(b"\n"):
                 break  # it is being written
             read.end += len(line)
-            if user.encode() not in line:
+            if name not in line:
                 continue  # quicker than to read what others have done
             event = json.loads(line)
             if event["user"]["username"] == user and event["stage"] in _STAGES:

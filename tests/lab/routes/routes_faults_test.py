@@ -176,7 +176,7 @@ def test_the_limit_of_routes(room: real.RoutingRoom, token: str) -> None:
         "the others are", lambda: room.inside.routes() == room.expected(older)
     )
     served = {room.conditions()[room.name(n)] for n in older}
-    assert served == {("False", "RouteCreated")}
+    assert served == {real.SERVED}
     events = [e for e in room.events(room.name(last)) if "takes no more routes" in e]
     assert len(events) == 2, "one for each family"
     problems = room.problems(room.replicas[0], token)

@@ -2,7 +2,7 @@
 
 import collections
 
-from lib.cloud.openstack.fake.wire import Json
+from lib.cloud.openstack.fake.wire import Json, objects
 
 
 class Children(collections.UserDict[str, Json]):
@@ -28,7 +28,4 @@ class Children(collections.UserDict[str, Json]):
 
 
 def _parents(item: Json) -> list[str]:
-    references = item["loadbalancers"]
-    if not isinstance(references, list):
-        raise TypeError(f"loadbalancers: {references!r}")
-    return [str(reference["id"]) for reference in references]
+    return [str(reference["id"]) for reference in objects(item, "loadbalancers")]

@@ -117,11 +117,9 @@ class FakeOctavia:
             "healthmonitors": self.monitors,
         }[kind]
         only = call.one("load_balancer_id") or call.one("loadbalancer_id")
+        items = list(collections_.values())
         if only:
-            of_one = {"listeners": self.listeners, "pools": self.pools}.get(kind)
-            items = of_one.of(only) if of_one else []
-        else:
-            items = list(collections_.values())
+            items = collections_.of(only) if isinstance(collections_, Children) else []
         items = [item for item in items if item["id"] not in self.hidden]
         return shown(items, call, kind)
 

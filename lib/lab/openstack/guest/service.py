@@ -176,12 +176,11 @@ def remember_default_groups() -> None:
     group_ids = {}
 
     def remembered(plugin, context, project_id):
-        if project_id not in group_ids:
-            group_id = read(plugin, context, project_id)
-            if group_id is None:
-                return None
+        if project_id not in group_ids and (
+            group_id := read(plugin, context, project_id)
+        ):
             group_ids[project_id] = group_id
-        return group_ids[project_id]
+        return group_ids.get(project_id)
 
     mixin._get_default_sg_id = remembered
 
