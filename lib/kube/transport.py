@@ -61,6 +61,7 @@ def exchange(
     """Send a request and return the answer, whatever its status, with its body unread.
 
     deadline: of the monotonic clock, for the first byte of the body; see `read_all`.
+    The API server has no more time for a write, and refuses one that it gets later.
 
     Raises:
         Unavailable: there was no answer.
@@ -71,7 +72,7 @@ def exchange(
     with translated(call.operation, call.server):
         response = pool.request(
             call.method,
-            call.url,
+            call.url if call.method == "GET" else _limited(call.url, deadline),
             body=None if call.body is None else _in_time(call.body, deadline),
             headers=headers,
             timeout=urllib3.Timeout(
@@ -87,6 +88,16 @@ def exchange(
         # Neither does anything to a response whose body was read to its end.
         response.close()
         response.release_conn()
+
+
+def _limited(url: str, deadline: float) -> str:
+    """Add the time that the API server has, from the head of the request on.
+
+    This process may be stopped between the check of `_in_time` and the body, which
+    the server then refuses. Source: k8s.io/apiserver, WithRequestDeadline.
+    """
+    left_ms = max(int((deadline - time.monotonic()) * 1000), 1)
+    return f"{url}{'&' if '?' in url else '?'}timeout={left_ms}ms"
 
 
 def _in_time(body: bytes, deadline: float) -> Iterator[bytes]:

@@ -14,9 +14,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import pytest
+import urllib3
 
 from lib.kube import (
     client,
@@ -27,6 +29,7 @@ from lib.kube import (
     lease,
     objects,
     resources,
+    transport,
 )
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
@@ -41,7 +44,19 @@ HANDED_OVER_S = LEASE_S - 2 * RETRY_S
 """Whoever waited for the end of the Lease would take longer."""
 PATIENCE_S = 180.0
 TIMEOUT_S = 10.0
-FAULTS = ("renewed under load", "SIGTERM", "kill -9", "SIGSTOP, SIGCONT", "frozen API")
+SENT_S, STOPPED_S = 2.0, 3.0
+LATE = "late"
+BODY = json.dumps(
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LATE}}
+).encode()
+FAULTS = (
+    "stopped before the body",
+    "renewed under load",
+    "SIGTERM",
+    "kill -9",
+    "SIGSTOP, SIGCONT",
+    "frozen API",
+)
 
 
 def candidate(kubeconfig: str, identity: str) -> None:
@@ -202,6 +217,62 @@ def until(is_met: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) 
         time.sleep(0.02)
 
 
+class StoppedBeforeBody(urllib3.connection.HTTPSConnection):
+    """Between the last check of the time and the body, the process is stopped."""
+
+    stopped_s = STOPPED_S
+
+    def send(self, data: Any) -> None:
+        """Send the head at once, the body later; stay connected for a while."""
+        if data == BODY:
+            time.sleep(self.stopped_s)
+        super().send(data)
+        if data == BODY:
+            time.sleep(self.stopped_s)
+
+
+class InTime(StoppedBeforeBody):
+    """The same, for less time than the request has."""
+
+    stopped_s = 0.0
+
+
+def sent(race: Race, connection: type[StoppedBeforeBody]) -> int:
+    """Create a ConfigMap through such a connection; return the status, 0 for none."""
+
+    class Pool(urllib3.HTTPSConnectionPool):
+        ConnectionCls = connection
+
+    configuration = kube_config.load(race.kubeconfig, env=os.environ)
+    pool = configuration.pool(1)
+    pool.pool_classes_by_scheme = {"https": Pool}
+    path = resources.CONFIG_MAPS.path(NAMESPACE)
+    headers = {"Content-Type": "application/json"}
+    call = transport.HttpCall("POST", path, configuration.host + path, headers, BODY)
+    try:
+        with transport.exchange(pool, call, time.monotonic() + SENT_S) as response:
+            return response.status
+    except errors.Unavailable:
+        return 0
+
+
+def late_body(race: Race) -> str:
+    """What is sent when its time has passed is not carried out by the API server."""
+
+    def exists() -> bool:
+        try:
+            race.api.read(resources.CONFIG_MAPS, LATE, NAMESPACE, timeout_s=TIMEOUT_S)
+        except errors.NotFound:
+            return False
+        return True
+
+    status = sent(race, StoppedBeforeBody)
+    assert not 200 <= status < 300, status
+    assert not exists(), "it was carried out"
+    assert (sent(race, InTime), exists()) == (201, True)
+    return f"status {status}, no object; without a stop 201"
+
+
 def under_load(race: Race) -> str:
     """With four threads that write, the leader stays the leader."""
     race.enter("a")
@@ -274,7 +345,7 @@ def race(elsewhere: places.Places) -> Iterator[Race]:
 
 def test_two_candidates_never_act_together(race: Race) -> None:
     """Whatever ends a term, each write lies within the Lease of its author."""
-    steps = (under_load, terminated, killed, stopped, frozen)
+    steps = (late_body, under_load, terminated, killed, stopped, frozen)
     shown: dict[str, str] = {}
     try:
         for fault, step in zip(FAULTS, steps, strict=True):
