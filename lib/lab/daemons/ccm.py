@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import pathlib
-import ssl
 from collections.abc import Mapping, Sequence
 
 import yaml
@@ -13,7 +12,7 @@ from lib.kube import client, resources
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster
-from lib.lab.run import processes
+from lib.lab.run import processes, tls
 
 NAME = "openstack-ccm"
 ACCOUNT = ("kube-system", NAME)
@@ -166,9 +165,7 @@ def ask(
     Raises:
         OSError, HTTPException: there was none.
     """
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    context = tls.unverified()
     connection = http.client.HTTPSConnection(
         "127.0.0.1", where.port(PORT), timeout=timeout_s, context=context
     )

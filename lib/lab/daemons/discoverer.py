@@ -6,14 +6,13 @@ import http.client
 import json
 import pathlib
 import socket
-import ssl
 from collections.abc import Iterator, Mapping, Sequence
 
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import metrics
 from lib.lab.kube import cluster, control_plane
-from lib.lab.run import processes
+from lib.lab.run import processes, tls
 
 NAME = "cloud-data-discoverer"
 ACCOUNT = ("d8-cloud-provider-openstack", "cloud-data-discoverer")
@@ -66,9 +65,7 @@ class Daemon:
 
     def ask_securely(self, path: str, token: str) -> tuple[int, str]:
         """Ask HTTPS with a token, which may be empty; its certificate is its own."""
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+        context = tls.unverified()
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self.secure_port, timeout=TIMEOUT_S, context=context
         )

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import pathlib
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from lib.lab.artifacts import pexes, programs
 from lib.lab.charts import helm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.osdpl import deployment
-from lib.lab.run import processes
+from lib.lab.run import processes, tls
 
 NAME = "osdpl-controller"
 WEBHOOK = "osdpl-webhook"
@@ -179,9 +178,7 @@ def ask(port: int, path: str, token: str = "") -> tuple[int, str]:
 
     token: of the client; empty: it shows none.
     """
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    context = tls.unverified()
     connection = http.client.HTTPSConnection(
         "127.0.0.1", port, timeout=_ASK_S, context=context
     )

@@ -7,7 +7,6 @@ uses needs a reason in `UNUSED`.
 
 import collections
 import functools
-import ssl
 import time
 import urllib.error
 import urllib.request
@@ -23,7 +22,7 @@ from lib.lab import places
 from lib.lab.dvp import kinds
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.project import Project
-from lib.lab.run import ports
+from lib.lab.run import ports, tls
 from tests.harness import waiting
 from tests.harness.dvp import parent_fixtures
 from tests.harness.dvp.dvp_parent import (
@@ -225,7 +224,7 @@ def read_metrics(stage: RightsStage) -> None:
     asked = urllib.request.Request(  # - loopback
         url, headers={"Authorization": f"Bearer {token}"}
     )
-    context = ssl._create_unverified_context()  # noqa: S323 - self-signed, in memory
+    context = tls.unverified()  # self-signed, in memory
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(asked, timeout=30, context=context)
     assert refused.value.code == 403

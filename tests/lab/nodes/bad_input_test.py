@@ -27,6 +27,7 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster, pki, simulated_kubelet
 from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.run import tls
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 
@@ -241,9 +242,7 @@ class Daemon:
     log: pathlib.Path
 
     def get(self, path: str) -> tuple[int, str]:
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+        context = tls.unverified()
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self.port, timeout=20, context=context
         )

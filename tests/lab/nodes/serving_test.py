@@ -5,7 +5,6 @@ import http.client
 import json
 import pathlib
 import signal
-import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,7 +16,7 @@ from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, kube_files
 from lib.lab.openstack import accounts, lab, layout, tenant
-from lib.lab.run import processes
+from lib.lab.run import processes, tls
 from lib.lab.slots import leases
 from tests.harness import waiting
 
@@ -65,9 +64,7 @@ def ask(
     where: places.Places, path: str, token: str = "", user: str = ""
 ) -> tuple[int, str]:
     """Ask with somebody's token, or the certificate of a user of the lab."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    context = tls.unverified()
     if user:
         folder = kube_files.certificates(where)
         context.load_cert_chain(folder / f"{user}.crt", folder / f"{user}.key")

@@ -21,7 +21,7 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster
 from lib.lab.osdpl import controller, deployment
-from lib.lab.run import processes
+from lib.lab.run import processes, tls
 from lib.osdpl import annotations as annotations_
 from lib.osdpl import merge, webhook, webhook_certificate
 from lib.osdpl.rules import openstack, table
@@ -381,9 +381,7 @@ def bundle(site: OperatorStage) -> bytes:
 
 def served(port: int) -> bytes:
     """Return the certificate that a replica shows, PEM; empty: it shows none."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    context = tls.unverified()
     try:
         with (
             socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as plain,

@@ -12,7 +12,6 @@ import http.client
 import json
 import os
 import pathlib
-import ssl
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -25,6 +24,7 @@ from lib.kube import resources
 from lib.lab.daemons import csi_node
 from lib.lab.kube import kube_objects
 from lib.lab.openstack import layout
+from lib.lab.run import tls
 from lib.lab.slots import leases
 from tests.harness.kube import audit
 from tests.harness.pods import containers, mistakes, pod_node, rights, users
@@ -172,9 +172,7 @@ def probed(probe: Mapping[str, Any], address: str) -> int:
     host, port = probe.get("host", address), int(probe["port"])
     connection: http.client.HTTPConnection
     if probe.get("scheme") == "HTTPS":
-        context = ssl.create_default_context()
-        # It is signed by the pod itself.
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context = tls.unverified()
         connection = http.client.HTTPSConnection(
             host, port, timeout=30, context=context
         )
