@@ -17,6 +17,7 @@ import os
 import pathlib
 import socket
 import sys
+import threading
 import time
 import traceback
 import urllib.request
@@ -27,6 +28,8 @@ AFTER_S = 180.0
 COLLECT_AFTER = (50_000, 50, 100)
 """New objects, and rounds of the younger generations, until the collector runs.
 Python's own: 700, 10, 10."""
+FRAMES = 1 << 16
+"""References that fit on the stack of a thread's first frame, half a megabyte."""
 COLUMNS = 20_000
 """Descriptions of columns that one process keeps, about 1 KB each."""
 
@@ -48,6 +51,7 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     forget_surroundings()
+    keep_room_for_frames()
     remember_columns()
     try:
         application = PROJECTS[chosen.project](chosen)
@@ -68,6 +72,20 @@ def forget_surroundings() -> None:
     for name in (*urllib.request.getproxies_environment(), "all"):
         for spelling in (f"{name}_proxy", f"{name.upper()}_PROXY"):
             os.environ.pop(spelling, None)
+
+
+def keep_room_for_frames() -> None:
+    """Give each thread one megabyte for the frames of its functions.
+
+    Python 3.11 maps 16 KB at a time and unmaps them with the first frame in them: a
+    loop whose calls just cross that border, as some of neutron's do, maps and unmaps
+    thousands of times a second. The first frame of a thread needs half of a megabyte
+    now, so that what it calls has the other half, and none of its pages is touched.
+
+    Source: CPython 3.11, Python/pystate.c, push_chunk.
+    """
+    first = threading.Thread._bootstrap_inner
+    first.__code__ = first.__code__.replace(co_stacksize=FRAMES)
 
 
 def remember_columns() -> None:
