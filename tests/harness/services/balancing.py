@@ -40,17 +40,18 @@ def conf(
     where: places.Places,
     account: accounts.Account,
     settings: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
 ) -> str:
     """Return the text of a cloud.conf that leads through the entrance.
 
-    settings: of [LoadBalancer].
+    settings: of [LoadBalancer]. timeout_s: of one call.
 
     Source: as `accounts.cloud_conf`, and [Metadata] request-timeout.
     """
     text = accounts.cloud_conf(where, account, entrance.url(layout.KEYSTONE, "/v3"))
     rows = [f"{key} = {value}" for key, value in (settings or {}).items()]
     whole = [text, "[LoadBalancer]"]
-    timeout = ["[Metadata]", f"request-timeout = {TIMEOUT_S:g}s"]
+    timeout = ["[Metadata]", f"request-timeout = {timeout_s:g}s"]
     return "\n".join([*whole, *rows, *timeout, ""])
 
 
@@ -109,10 +110,11 @@ class Room:
         number: int,
         flags: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> Replica:
         """Return the replica of this number, 1 to 4, not started; an older one ends.
 
-        settings: of [LoadBalancer].
+        settings: of [LoadBalancer]. timeout_s: of one call of the cloud.
         """
         if number in self.replicas:
             self.replicas[number].stop()
@@ -121,7 +123,8 @@ class Room:
         place = places.Places(self.where.cache, state, base)
         state.mkdir(parents=True, exist_ok=True)
         file = state / "cloud.conf"
-        file.write_text(conf(self.entrance, self.where, self.account, settings))
+        text = conf(self.entrance, self.where, self.account, settings, timeout_s)
+        file.write_text(text)
         words = ccm.arguments(place, self.kubeconfig, file, [_ALONE, *flags])
         replica = Replica(place, self.pex, words)
         self.replicas[number] = replica

@@ -22,7 +22,8 @@ WINDOW_S = 12.0
 """How long Octavia refuses, at least."""
 CALLS_MAX = 12
 """In that time, of all services: a circuit opens soon, and is probed now and then."""
-LOST_S = balancing.TIMEOUT_S + 5
+CALL_S = 12.0
+LOST_S = CALL_S + 3
 """A creation reaches Octavia after the time-out of its request."""
 HELD_S = 8.0
 """A creation arrives this long after the crash of its sender: past the Lease."""
@@ -100,7 +101,7 @@ def failures(room: Room, name: str) -> list[str]:
 
 def test_an_answer_comes_too_late(room: Room) -> None:
     """A creation that Octavia receives after the time-out is adopted."""
-    room.replica(1, LEASE).start()
+    room.replica(1, LEASE, timeout_s=CALL_S).start()
     counted = Counted(room.entrance)
     release = threading.Event()
     with creation_held(room, release) as arrived:
@@ -150,9 +151,9 @@ def test_octavia_refuses_while_a_service_waits(room: Room) -> None:
 
 def test_a_leader_dies_while_it_makes_a_load_balancer(room: Room) -> None:
     """The next one waits for what may still appear, and one load balancer is made."""
-    room.replica(1, LEASE).start()
+    room.replica(1, LEASE, timeout_s=CALL_S).start()
     waiting.until("the first one leads", lambda: is_leading(room, 1))
-    room.replica(2, LEASE).start()
+    room.replica(2, LEASE, timeout_s=CALL_S).start()
     counted = Counted(room.entrance)
     release = threading.Event()
     with creation_held(room, release) as arrived:
