@@ -75,7 +75,7 @@ def forget_surroundings() -> None:
 
 
 def keep_room_for_frames() -> None:
-    """Give each thread one megabyte for the frames of its functions.
+    """Reserve one megabyte for the frames of the functions of each thread.
 
     Python 3.11 maps 16 KB at a time and unmaps them with the first frame in them: a
     loop whose calls just cross that border, as some of neutron's do, maps and unmaps
