@@ -60,9 +60,9 @@ def port_base(number: int) -> int:
 def count(cores: int, memory_bytes: int) -> int:
     """Return how many labs may run in parallel on a machine; one always may.
 
-    A lab waits for a quarter of its time, so that there are three for two cores.
+    A lab of the long tier waits for half of its time, so that there are two for a core.
     """
-    return max(1, min(cores + cores // 2, memory_bytes // MEMORY_BYTES, MOST))
+    return max(1, min(2 * cores, memory_bytes // MEMORY_BYTES, MOST))
 
 
 def of_this_machine() -> int:
