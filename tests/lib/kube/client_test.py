@@ -108,6 +108,21 @@ def test_a_request_that_fell_asleep_while_it_was_sent_is_none(
     assert [request.command for request in server.requests] == ["POST", "GET"]
 
 
+def test_a_write_carries_the_time_it_has(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """In milliseconds, beside other parameters; a read carries none."""
+    api = connect(server.url)
+    api.create(resources.NODES, NODE, timeout_s=5)
+    path = resources.NODES.path()
+    api.request("POST", path, query={"dryRun": "All"}, body=NODE, timeout_s=60)
+    api.read(resources.NODES, "n1", timeout_s=5)
+    first, second, read = (request.path for request in server.requests)
+    assert 0 < int(first.removeprefix(f"{path}?timeout=").removesuffix("ms")) <= 5000
+    assert second.startswith(f"{path}?dryRun=All&timeout=")
+    assert read == f"{path}/n1"
+
+
 def test_a_dripping_server_is_given_up(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
