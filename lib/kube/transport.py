@@ -69,15 +69,14 @@ def exchange(
     headers = dict(call.headers)
     if call.body is not None:
         headers["Content-Length"] = str(len(call.body))
+    left_s = max(deadline - time.monotonic(), _LEAST_S)
     with translated(call.operation, call.server):
         response = pool.request(
             call.method,
-            call.url if call.method == "GET" else _limited(call.url, deadline),
+            call.url if call.method == "GET" else _limited(call.url, left_s),
             body=None if call.body is None else _in_time(call.body, deadline),
             headers=headers,
-            timeout=urllib3.Timeout(
-                total=max(deadline - time.monotonic(), _LEAST_S),
-            ),
+            timeout=urllib3.Timeout(total=left_s),
             retries=False,
             redirect=False,
             preload_content=False,
@@ -90,14 +89,14 @@ def exchange(
         response.release_conn()
 
 
-def _limited(url: str, deadline: float) -> str:
+def _limited(url: str, left_s: float) -> str:
     """Add the time that the API server has, from the head of the request on.
 
     This process may be stopped between the check of `_in_time` and the body, which
     the server then refuses. Source: k8s.io/apiserver, WithRequestDeadline.
     """
-    left_ms = max(int((deadline - time.monotonic()) * 1000), 1)
-    return f"{url}{'&' if '?' in url else '?'}timeout={left_ms}ms"
+    separator = "&" if "?" in url else "?"
+    return f"{url}{separator}timeout={int(left_s * 1000)}ms"
 
 
 def _in_time(body: bytes, deadline: float) -> Iterator[bytes]:

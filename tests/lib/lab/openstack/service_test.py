@@ -10,7 +10,8 @@ PROGRAM = """
 import resource, sys, threading
 import service
 
-if sys.argv[1] == "kept":
+mode, calls = sys.argv[1:]
+if mode == "kept":
     service.keep_room_for_frames()
 
 def leaf():
@@ -22,7 +23,7 @@ def faults_at(depth):
     if depth:
         return faults_at(depth - 1)
     before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
-    for _ in range(1000):
+    for _ in range(int(calls)):
         leaf()
     return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
 
@@ -37,9 +38,9 @@ CALLS = 1000
 
 
 def faults(folder: pathlib.Path, mode: str) -> int:
-    """Return the most page faults that 1,000 calls take, of all depths of calls."""
+    """Return the most page faults that CALLS calls take, of all depths of calls."""
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM, mode],
+        [sys.executable, "-c", PROGRAM, mode, str(CALLS)],
         env={"PYTHONPATH": str(folder)},
         stdout=subprocess.PIPE,
         text=True,
