@@ -44,7 +44,9 @@ def tree(tmp_path: pathlib.Path) -> pathlib.Path:
         file.write_text(source)
         (file.parent / "BUILD").write_text("python_sources()\n")
     shutil.copy("lib/BUILD", tmp_path / "lib/BUILD")
-    shutil.copy("pants", tmp_path / "pants")
+    for file in ("pants", "build-support/sandboxes.sh"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        shutil.copy(file, tmp_path / file)
     return tmp_path
 
 
