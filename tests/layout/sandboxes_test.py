@@ -45,10 +45,10 @@ def test_sandboxes_are_in_memory_where_there_is_room(
     mounted, kib, in_memory = CASES[case]
     memory = tmp_path / "shm"
     memory.mkdir()
-    found = folder_of(memory, mounted, kib)
-    print(f"{case:32} {'in memory' if found else 'on disk'}")
+    folder = folder_of(memory, mounted, kib)
+    print(f"{case:32} {'in memory' if folder else 'on disk'}")
     expected = str(memory / f"pants-{os.getuid()}") if in_memory else ""
-    assert found == expected
+    assert folder == expected
     assert [str(path) for path in memory.iterdir()] == [expected] * in_memory
 
 

@@ -44,9 +44,9 @@ def tree(tmp_path: pathlib.Path) -> pathlib.Path:
         file.write_text(source)
         (file.parent / "BUILD").write_text("python_sources()\n")
     shutil.copy("lib/BUILD", tmp_path / "lib/BUILD")
-    for file in ("pants", "build-support/sandboxes.sh"):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        shutil.copy(file, tmp_path / file)
+    for name in ("pants", "build-support/sandboxes.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(name, tmp_path / name)
     return tmp_path
 
 
