@@ -5,8 +5,9 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -225,8 +226,13 @@ def run(name: str, words: Sequence[str], root: pathlib.Path) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="session")
-def pex_root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    return tmp_path_factory.mktemp("pex-root")
+def pex_root() -> Iterator[pathlib.Path]:
+    """Yield a folder where Pants' sandboxes are, which may be in memory.
+
+    Each program is unpacked into it: thousands of files.
+    """
+    with tempfile.TemporaryDirectory(dir=".", prefix="pex-root-") as folder:
+        yield pathlib.Path(folder).resolve()
 
 
 @pytest.mark.parametrize(("name", "words", "code", "message"), TABLE)

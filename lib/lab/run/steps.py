@@ -52,7 +52,7 @@ def ready(
 def run(
     steps: Sequence[StartStep],
     interrupt: Callable[[], None],
-    patience_s: float = 5,
+    patience_s: float = 2,
     watch: Callable[[RunState], object] = lambda state: None,
 ) -> None:
     """Run all steps; raise the first error after the others have ended.

@@ -174,7 +174,7 @@ def metadata_service() -> Iterator[tuple[str, type[_Service]]]:
         paths: ClassVar[list[str]] = []
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}", Service
     server.shutdown()
