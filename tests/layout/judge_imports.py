@@ -21,6 +21,7 @@ def rules(file: str) -> Any:
     state = visibility.BuildFileVisibilityRules.create_parser_state(file, None)
     names = {
         "__dependencies_rules__": lambda *sets: state.set_dependency_rules(file, *sets),
+        "files": lambda **fields: None,
         "python_sources": lambda **fields: None,
     }
     exec(pathlib.Path(file).read_text(), names)  # noqa: S102 -- a BUILD file is code
