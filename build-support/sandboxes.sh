@@ -19,11 +19,16 @@ is_tmpfs() {
 # Its size, not what is free: Pants' daemon starts again when the folder changes.
 is_large() { [ "$(df -kP "$memory" | awk 'NR == 2 { print $2 }')" -ge "$needed_kib" ]; }
 
+# Programs of `./pants run` have the path of theirs in the environment, for days perhaps.
+is_used() { grep -qsF -- "$1" /proc/[0-9]*/environ; }
+
 if is_tmpfs && is_large; then
   folder="$memory/pants-$(id -u)"
   mkdir -p -m 700 "$folder" 2>/dev/null || exit 0
   [ -O "$folder" ] || exit 0
   # A Pants that was killed leaves its sandboxes.
-  find "$folder" -maxdepth 1 -name 'pants-sandbox-*' -mmin +1440 -exec rm -rf {} +
+  find "$folder" -maxdepth 1 -name 'pants-sandbox-*' -mmin +1440 | while read -r sandbox; do
+    is_used "$sandbox" || rm -rf "$sandbox"
+  done
   echo "$folder"
 fi

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 import time
 
 import pytest
@@ -59,12 +60,22 @@ def test_what_a_killed_pants_left_goes_after_a_day(tmp_path: pathlib.Path) -> No
     ages = {
         "pants-sandbox-old": 25 * hour,
         "pants-sandbox-new": 23 * hour,
+        "pants-sandbox-run": 25 * hour,
         "immutable_inputs": 25 * hour,  # read by Pants' daemon as long as it runs
     }
     for name, age in ages.items():
         (folder / name).mkdir(parents=True)
         then = time.time() - age
         os.utime(folder / name, (then, then))
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"],
+        env={"PYTHONPATH": str(folder / "pants-sandbox-run")},
+        stdin=subprocess.PIPE,
+    ) as running:
+        assert folder_of(memory, "tmpfs {} tmpfs rw 0 0", 1) == str(folder)
+        running.communicate(b"\n", timeout=30)
+    left = {path.name for path in folder.iterdir()}
+    assert left == {"pants-sandbox-new", "pants-sandbox-run", "immutable_inputs"}
     assert folder_of(memory, "tmpfs {} tmpfs rw 0 0", 1) == str(folder)
     left = {path.name for path in folder.iterdir()}
     assert left == {"pants-sandbox-new", "immutable_inputs"}
