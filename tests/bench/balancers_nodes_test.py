@@ -4,8 +4,8 @@ import functools
 import typing
 
 from lib.lab import places
+from lib.lab.run import waiting
 from tests.bench import scenes
-from tests.harness import waiting
 from tests.harness.daemons import measured
 
 if typing.TYPE_CHECKING:
@@ -41,9 +41,7 @@ def managed_groups(scene: scenes.Scene) -> None:
         with scene.running(scenes.NEVER, manages_groups=True) as daemon:
             if not first:
                 scene.create("guarded", 1)
-            waiting.until(
-                "it is guarded", functools.partial(is_guarded, scene, last), 600
-            )
+            waiting.until("it is guarded", functools.partial(is_guarded, scene, last))
             scene.meter(daemon).until_quiet()
         scene.cloud.latency_s = 0.1
         with scene.running(scenes.OFTEN, manages_groups=True) as daemon:
@@ -84,7 +82,7 @@ def crowd_restart(scene: scenes.Scene) -> None:
         meter.again()
         scene.boot(MANY)
         desired = SERVICES * PORTS * (MANY + 1)
-        waiting.until("members", lambda: scene.members() == desired, 600)
+        waiting.until("members", lambda: scene.members() == desired)
         scene.table.spent(f"one Node added to all {SERVICES}", meter.until_quiet())
         rss["after a Node for all"] = daemon.rss_mib()
     for when, mib in rss.items():
@@ -99,8 +97,7 @@ def label(scene: scenes.Scene, daemon: measured.MeasuredDaemon) -> None:
     waiting.until(
         "a pass of each Service",
         lambda: scenes.ended(daemon) - before >= SERVICES,
-        60,
-        0.5,
+        poll_s=0.5,
     )
     spent = meter.spent()
     scene.table.spent("one label of one Node", spent, "no call, 1 CPU s")

@@ -11,8 +11,8 @@ import pathlib
 import typing
 
 from lib.lab import places
+from lib.lab.run import waiting
 from tests.bench import scenes
-from tests.harness import waiting
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest
@@ -41,12 +41,12 @@ def one_node_added(scene: scenes.Scene) -> None:
         daemon.ready_s()
         meter = scene.meter(daemon)
         scene.create("wide", WIDE_PORTS)
-        waiting.until("it is served", lambda: scene.served() == 1, 60)
+        waiting.until("it is served", lambda: scene.served() == 1)
         what = f"create a Service of {WIDE_PORTS} ports, {FEW} Nodes"
         scene.table.spent(what, meter.until_quiet())
         meter.again()
         scene.boot(FEW)
-        waiting.until("members", lambda: scene.members() == WIDE_PORTS * (FEW + 1), 300)
+        waiting.until("members", lambda: scene.members() == WIDE_PORTS * (FEW + 1))
         added = meter.until_quiet()
         scene.table.spent("one Node added to it", added, "65 calls")
         meter.again()

@@ -13,8 +13,8 @@ import typing
 from lib.kube import client, resources
 from lib.kube import nodes as kube_nodes
 from lib.lab import places
+from lib.lab.run import waiting
 from tests.bench import limits, scenes
-from tests.harness import waiting
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest
@@ -67,8 +67,7 @@ def initialise(scene: scenes.Scene) -> None:
         waiting.until(
             "all are initialised",
             lambda: not uninitialised(scene.api),
-            limits.PATIENCE_S,
-            2.0,
+            poll_s=2.0,
         )
         spent = meter.until_quiet()
         what = f"initialise {limits.NODES} Nodes"
@@ -81,10 +80,10 @@ def address_pass(scene: scenes.Scene) -> None:
     flags = ("--node-status-update-frequency=20s", "--controllers=cloud-node")
     with scene.running(scenes.NEVER, *flags) as daemon:
         meter = scene.meter(daemon)
-        waiting.until("the first pass", lambda: bool(meter.calls()), limits.PATIENCE_S)
+        waiting.until("the first pass", lambda: bool(meter.calls()))
         meter.until_quiet()
         meter.again()
-        waiting.until("the next pass", lambda: bool(meter.calls()), limits.PATIENCE_S)
+        waiting.until("the next pass", lambda: bool(meter.calls()))
         spent = meter.until_quiet()
         scene.table.spent("one address pass", spent, f"{PASS_CALLS} calls")
     assert spent.calls <= PASS_CALLS

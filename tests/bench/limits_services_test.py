@@ -22,10 +22,10 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import resources
 from lib.lab import places
 from lib.lab.kube import control_plane, kube_objects
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.lab.slots import leases
 from tests.bench import limits, scenes
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.daemons import measured
 from tests.harness.services import services
 
@@ -150,9 +150,7 @@ def first(ground: Ground, scene: scenes.Scene) -> None:
     scenes.each(add, range(limits.NODES))
     with scene.running(limits.QUIETLY, scenes.NEVER):
         ground.serve(0, {})
-        waiting.until(
-            "it is served", lambda: scene.served() == 1, limits.PATIENCE_S, 1.0
-        )
+        waiting.until("it is served", lambda: scene.served() == 1, poll_s=1.0)
 
 
 def copy_all(ground: Ground, scene: scenes.Scene) -> None:
@@ -171,7 +169,7 @@ def restart(ground: Ground, scene: scenes.Scene) -> None:
     """Then a Node is added to all."""
     with limits.watched(scene, limits.QUIETLY, scenes.NEVER) as daemon:
         meter = scene.meter(daemon)
-        scenes.until_well(daemon, SERVICES, limits.PATIENCE_S)
+        scenes.until_well(daemon, SERVICES)
         spent = meter.spent()
         what = f"restart, until all {SERVICES} are known well"
         scene.table.spent(what, spent, f"{RESTART_CALLS} calls, no write")
@@ -185,7 +183,7 @@ def idle_hour(ground: Ground, scene: scenes.Scene) -> None:
     often = f"--lb-drift-period={PERIOD_S:g}s"
     with limits.watched(scene, limits.QUIETLY, often) as daemon:
         meter = scene.meter(daemon)
-        scenes.until_well(daemon, SERVICES, limits.PATIENCE_S)
+        scenes.until_well(daemon, SERVICES)
         # What was read right after a change may be stale, so it is read once more.
         first = scenes.look(meter, daemon, SERVICES)
         scene.table.spent("the first drift check", first)
@@ -213,21 +211,19 @@ def new_services(
     """Create some while all others are compared."""
     meter.until_quiet()
     meter.again()
-    waiting.until("it looks", lambda: bool(meter.calls()), 2 * PERIOD_S, 0.02)
+    waiting.until("it looks", lambda: bool(meter.calls()), poll_s=0.02)
     took: list[float] = []
     for number in range(NEW):
         before, began = scenes.ended(daemon), time.monotonic()
         ground.serve(SERVICES + number, {})
         begun = functools.partial(lambda n: meter.calls().count(CREATION) > n, number)
-        waiting.until("it is begun", begun, limits.PATIENCE_S, 0.01)
+        waiting.until("it is begun", begun, poll_s=0.01)
         took.append(time.monotonic() - began)
         compared = scenes.ended(daemon) - before
         print(f"begun after {took[-1]:.2f} s; {compared} others ended since")
     shown = ", ".join(f"{seconds:.2f} s" for seconds in took)
     scene.table.row("a new Service is begun after", shown, f"{BEGUN_S} s")
-    waiting.until(
-        "served", lambda: scene.served() == SERVICES + NEW, limits.PATIENCE_S, 1.0
-    )
+    waiting.until("served", lambda: scene.served() == SERVICES + NEW, poll_s=1.0)
     meter.until_quiet()
     assert max(took) <= BEGUN_S * scenes.PATIENCE
 
@@ -238,7 +234,7 @@ def one_node_added(scene: scenes.Scene, daemon: measured.MeasuredDaemon) -> None
     scene.add_server(number)
     scene.add_node(number, dict([LABEL]))
     want = pools * (EDGE + 1)
-    waiting.until("members", lambda: scene.members() == want, limits.PATIENCE_S, 1.0)
+    waiting.until("members", lambda: scene.members() == want, poll_s=1.0)
     spent = meter.until_quiet()
     scene.table.spent(f"one Node added to {pools} pools", spent, f"{pools} writes")
     print_kinds(meter)

@@ -23,7 +23,7 @@ from lib.kube import client, resources
 from lib.kube import nodes as kube_nodes
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.daemons import measured
 
 if typing.TYPE_CHECKING:
@@ -205,7 +205,6 @@ def initialise(scene: Scene) -> None:
         waiting.until(
             "all are initialised",
             lambda: uninitialised(scene.api) == 0,
-            INITIALISED_S * PATIENCE,
         )
         seconds = time.monotonic() - daemon.began
         time.sleep(3)  # until the watch has brought every write back
@@ -242,7 +241,7 @@ def restart_and_pass(scene: Scene) -> None:
         def has_passed() -> bool:
             return any("ports" in call for call in scene.cloud.calls[began[0] :])
 
-        waiting.until("a pass", has_passed, 60)
+        waiting.until("a pass", has_passed)
         time.sleep(LAST_CALL_S)
         response_s = daemon.counted("openstack_api_request_duration_seconds_sum")
         spent = Spent(
@@ -266,7 +265,7 @@ def next_pass(scene: Scene, daemon: measured.MeasuredDaemon) -> Spent:
     """Wait until the daemon asks the cloud again; give what that one pass costs."""
     meter = Meter(scene.cloud, daemon)
     before = len(scene.cloud.calls)
-    waiting.until("a call", lambda: len(scene.cloud.calls) > before, 60)
+    waiting.until("a call", lambda: len(scene.cloud.calls) > before)
     time.sleep(LAST_CALL_S)
     return meter.spent()
 
@@ -299,7 +298,7 @@ def deletion(scene: Scene, daemon: measured.MeasuredDaemon) -> None:
     def is_gone() -> bool:
         return daemon.counted("mooring_node_deletions_total") == 1
 
-    waiting.until("it is gone", is_gone, 90)
+    waiting.until("it is gone", is_gone)
     time.sleep(LAST_CALL_S)
     spent = meter.spent()
     scene.table.spent(

@@ -42,7 +42,7 @@ def measure() -> dict[str, float]:
         env={"PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
         check=True,
     )
     figures: dict[str, float] = json.loads(ended.stdout)

@@ -17,8 +17,8 @@ from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
+from lib.lab.run import waiting
 from tests.bench import balancing
-from tests.harness import waiting
 from tests.harness.daemons import measured
 
 if typing.TYPE_CHECKING:
@@ -209,13 +209,13 @@ class Scene:
         daemon.ready_s()
         meter = self.meter(daemon)
         each(lambda number: self.create(f"s-{number:03}", ports), range(services))
-        waiting.until("all are served", lambda: self.served() == services, 600)
+        waiting.until("all are served", lambda: self.served() == services)
         return meter
 
     def delete(self, service: str) -> None:
         """Delete a Service and wait until it is gone."""
         self.api.delete(resources.SERVICES, service, "default", timeout_s=30)
-        waiting.until("it is gone", lambda: not self.exists(service), 120)
+        waiting.until("it is gone", lambda: not self.exists(service))
 
     def exists(self, service: str) -> bool:
         try:
@@ -269,13 +269,11 @@ def ended(daemon: measured.MeasuredDaemon, outcome: str = "") -> int:
     return int(counted)
 
 
-def until_well(
-    daemon: measured.MeasuredDaemon, services: int, timeout_s: float = 300.0
-) -> None:
+def until_well(daemon: measured.MeasuredDaemon, services: int) -> None:
     """Wait until so many more passes have found all well."""
     expected = ended(daemon, "success") + services
     waiting.until(
-        "all are well", lambda: ended(daemon, "success") >= expected, timeout_s, 0.25
+        "all are well", lambda: ended(daemon, "success") >= expected, poll_s=0.25
     )
 
 
@@ -296,7 +294,7 @@ def until_started(
     """Wait until so many are known well since the start."""
     meter = scene.meter(daemon)
     waiting.until(
-        "all are well", lambda: ended(daemon, "success") >= services, 300, 0.25
+        "all are well", lambda: ended(daemon, "success") >= services, poll_s=0.25
     )
     return meter
 

@@ -48,7 +48,7 @@ def test_a_start_imports_no_sdk(row: str) -> None:
         env={**env, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=True,
     )
     assert expected in done.stdout

@@ -14,7 +14,7 @@ from lib.cloud.load_balancers import Cluster, Facts, Node, Port, PortProtocol
 from lib.kube import client, errors
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
-from tests.harness import waiting
+from lib.lab.run import waiting
 
 NAMESPACE = "project"
 UUID = "4e02b5ba-0f0e-4ac9-9e0f-c3c3f6d6b0c1"

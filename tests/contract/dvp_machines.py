@@ -20,9 +20,9 @@ from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.kube.fake import documents as fake_documents
 from lib.kube.resources import Resource
+from lib.lab.run import waiting
 from lib.process import clock
 from tests.contract import machines as contract
-from tests.harness import waiting
 
 NAMESPACE = "project"
 UUID = "4e02b5ba-0f0e-4ac9-9e0f-c3c3f6d6b0c1"

@@ -23,13 +23,14 @@ from lib.cloud.volumes import (
     Volumes,
     VolumeSpec,
 )
+from lib.lab.run import waiting
 
 GIB = 2**30
 CLUSTER = "contract"
 NOBODY = VolumeId("00000000-0000-0000-0000-000000000000")
 NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
 SHARED = "contract-shared"
-PATIENCE_S = 180.0
+PATIENCE_S = waiting.LIMIT_S
 
 
 @dataclasses.dataclass(frozen=True)

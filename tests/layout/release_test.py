@@ -58,7 +58,7 @@ def write(root: pathlib.Path, **texts: str) -> None:
 
 def git(root: pathlib.Path, *words: str) -> None:
     command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words]
-    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=900)
 
 
 @pytest.fixture()

@@ -34,7 +34,7 @@ def folder_of(memory: pathlib.Path, mounted: str, kib: int) -> str:
         [SCRIPT, str(memory), str(mounts), str(kib)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=900,
         check=True,
     ).stdout.strip()
 
@@ -73,7 +73,7 @@ def test_what_a_killed_pants_left_goes_after_a_day(tmp_path: pathlib.Path) -> No
         stdin=subprocess.PIPE,
     ) as running:
         assert folder_of(memory, "tmpfs {} tmpfs rw 0 0", 1) == str(folder)
-        running.communicate(b"\n", timeout=30)
+        running.communicate(b"\n", timeout=900)
     left = {path.name for path in folder.iterdir()}
     assert left == {"pants-sandbox-new", "pants-sandbox-run", "immutable_inputs"}
     assert folder_of(memory, "tmpfs {} tmpfs rw 0 0", 1) == str(folder)

@@ -44,7 +44,11 @@ def tree(tmp_path: pathlib.Path) -> pathlib.Path:
         file.write_text(source)
         (file.parent / "BUILD").write_text("python_sources()\n")
     shutil.copy("lib/BUILD", tmp_path / "lib/BUILD")
-    for name in ("pants", "build-support/sandboxes.sh"):
+    for name in (
+        "pants",
+        "build-support/processes.sh",
+        "build-support/sandboxes.sh",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(name, tmp_path / name)
     return tmp_path
@@ -58,7 +62,7 @@ def test_pants_refuses_a_flow_that_imports_a_provider(tree: pathlib.Path) -> Non
         env={**os.environ, "PANTS_PANTSD": "false", "PANTS_CONCURRENT": "true"},
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=900,
         check=False,
     )
     output = done.stdout + done.stderr

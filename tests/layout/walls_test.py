@@ -115,7 +115,7 @@ def test_examples_are_refused_and_others_allowed() -> None:
         input=json.dumps(list(examples.values())),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

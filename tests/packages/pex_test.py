@@ -219,7 +219,7 @@ def run(name: str, words: Sequence[str], root: pathlib.Path) -> tuple[int, str]:
         env={**os.environ, "PEX_ROOT": str(root), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=900,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
@@ -253,7 +253,7 @@ def test_pdb_can_be_imported_inside(pex_root: pathlib.Path, name: str) -> None:
         env={**os.environ, "PEX_ROOT": str(pex_root), "PEX_INTERPRETER": "1"},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -211,7 +211,7 @@ def of_grpc(*program: str) -> str:
         env={**env, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=True,
     )
     assert "Failed to bind" in done.stdout
@@ -247,7 +247,7 @@ def test_f10_the_module_runs(module: str) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 2

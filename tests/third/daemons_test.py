@@ -26,8 +26,8 @@ from lib.discoverer import options as discovery_options
 from lib.discovery.provider import Provider
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
+from lib.lab.run import waiting
 from lib.process import flags
-from tests.harness import waiting
 from tests.third import cloud
 from tests.third.volumes import CLASS, FEATURES, MIB
 

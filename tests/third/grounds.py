@@ -31,7 +31,6 @@ from tests.third import cloud, pasture
 
 MANAGER = "meadow-ccm"
 _PORT = places.cloud_ports([cloud.NAME])[cloud.NAME]
-_START_S = 180.0
 _PHASES = {servers.ACTIVE: Phase.RUNNING, servers.SHUTOFF: Phase.STOPPED}
 
 
@@ -95,7 +94,7 @@ class MeadowGrounds:
             words = [sys.executable, pasture.__file__, str(where.port(_PORT))]
             processes.start(where, cloud.NAME, words, {"PYTHONPATH": path})
             answers = self._answers
-            processes.wait_for(where, cloud.NAME, lambda: answers(where), _START_S)
+            processes.wait_for(where, cloud.NAME, lambda: answers(where))
 
     def down(self, where: places.Places) -> None:
         """See the protocol."""

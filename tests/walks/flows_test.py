@@ -36,6 +36,7 @@ from lib.discovery.openstack import provider
 from lib.kube import events, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
+from lib.lab.run import waiting
 from lib.nodes import act as nodes_act
 from lib.nodes import flow as nodes_flow
 from lib.nodes import model as nodes_model
@@ -44,7 +45,6 @@ from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import queue, runner
 from lib.volumes import callers
 from lib.volumes import flow as volumes_flow
-from tests.harness import waiting
 from tests.walks import tracing
 
 S = TypeVar("S")

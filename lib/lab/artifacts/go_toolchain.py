@@ -89,7 +89,7 @@ def _version(go: pathlib.Path, env: Mapping[str, str]) -> tuple[int, ...]:
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=900,
         )
         return parse_version(answer.stdout)
     return ()

@@ -27,7 +27,6 @@ HEALTH = "health"
 PORTS = {WEBHOOKS: 40, HEALTH: 41}
 """Distances from the first port of the lab: after those of a lab and its parent."""
 
-_READY_S = 90.0
 _APPLY_S = 60.0
 _DEFINITIONS = resources.DEFINITIONS.path()
 _KINDS = {
@@ -90,7 +89,7 @@ def up(
         step.note("manager")
         command = arguments(where, program, _kubeconfig(where))
         processes.start(where, NAME, [*command, *words], _POD)
-        processes.wait_for(where, NAME, lambda: serves(where), _READY_S)
+        processes.wait_for(where, NAME, lambda: serves(where))
         manifests = _documents([config / "webhook/manifests.yaml"])
         _apply(where, core_manifests.webhooks(manifests, url, authority))
 
@@ -196,7 +195,7 @@ def _wait_defined(where: places.Places, names: Collection[str]) -> None:
         rules = json.loads(admin_api.ask(where, "GET", role)[1] or b"{}").get("rules")
         return bool(rules) and served.issuperset(names)
 
-    processes.wait_for(where, "kube-apiserver", is_ready, _READY_S)
+    processes.wait_for(where, "kube-apiserver", is_ready)
 
 
 def _kubeconfig(where: places.Places) -> pathlib.Path:

@@ -14,7 +14,7 @@ from lib.lab.artifacts import programs
 
 GROUP = "helm"
 """Of the program that must be built."""
-_TIMEOUT_S = 120
+_TIMEOUT_S = 900
 
 
 def run(

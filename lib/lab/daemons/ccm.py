@@ -21,7 +21,6 @@ QUICK = ("--node-status-update-frequency=5s",)
 """So that a floating IP shows within seconds; five minutes by default."""
 POD_CIDR = "10.244.0.0/16"
 """Of the Pods of a whole lab, in which each Node has a part."""
-START_S = 60
 Right = tuple[str, str, str]
 """API group, resource with its subresource, verb."""
 _READER = ("default", "metrics-reader")
@@ -112,7 +111,7 @@ def start(
     """
     replace_outdated(where, component, pex)
     launch(where, pex, words, env, component)
-    processes.wait_for(where, component, lambda: serves(where), START_S)
+    processes.wait_for(where, component, lambda: serves(where))
 
 
 def launch(

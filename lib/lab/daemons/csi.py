@@ -27,7 +27,6 @@ CLUSTER = "storage-node"
 """The ownership metadata of the volumes of a lab."""
 CLASS = "mooring-lab"
 """The default StorageClass of a lab without a real node."""
-_START_S = 60.0
 _TIMEOUT_S = 180
 """Of each call. Source: the reference's manifests (--timeout=3m)."""
 _ARGUMENTS: Mapping[str, Sequence[str]] = {
@@ -153,7 +152,7 @@ def start(
     whole = {**pexes.environment(where), **(env or {})}
     processes.start(where, NAME, command, whole)
     socket = address(where)
-    processes.wait_for(where, NAME, lambda: unix_sockets.is_served(socket), _START_S)
+    processes.wait_for(where, NAME, lambda: unix_sockets.is_served(socket))
 
 
 def arguments(name: str) -> tuple[str, ...]:

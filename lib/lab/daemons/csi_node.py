@@ -12,7 +12,6 @@ from lib.process import unix_sockets
 NAME = "csi-node"
 DRIVER = "cinder.csi.openstack.org"
 ZONE_KEY = "topology.cinder.csi.openstack.org/zone"
-_START_S = 120.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def start(
     env = {**settings.env, **pexes.environment(where)}
     processes.start(where, NAME, arguments(settings, extra), env)
     path = address(settings)
-    processes.wait_for(where, NAME, lambda: unix_sockets.is_served(path), _START_S)
+    processes.wait_for(where, NAME, lambda: unix_sockets.is_served(path))
 
 
 def stop(where: places.Places) -> None:

@@ -23,7 +23,6 @@ DATA = ("d8-cloud-provider-discovery-data", "discovery-data.json")
 
 Source: Deckhouse, module cloud-provider-openstack, cloud-data-discoverer.
 """
-START_S = 60
 TIMEOUT_S = 5
 
 
@@ -190,7 +189,7 @@ def _start(
     )
     whole = {**pexes.environment(where), **env}
     processes.start(where, name, [*pexes.command(pex), *words], whole)
-    processes.wait_for(where, name, daemon.serves, START_S)
+    processes.wait_for(where, name, daemon.serves)
 
 
 def _ask(

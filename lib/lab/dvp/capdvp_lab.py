@@ -30,8 +30,6 @@ DEPLOYMENT = "workers"
 REPLICAS = 2
 HEALTH = 42
 """Distance of the probes from the first port of the lab; the core's come before."""
-_READY_S = 90.0
-_SERVED_S = 60.0
 TEMPLATES = {"small": "256Mi", "large": "512Mi"}
 """Memory of the VMs, by machine template; the first is used first."""
 _CLONED = "cluster.x-k8s.io/cloned-from-name"
@@ -72,7 +70,7 @@ class CapdvpMachines:
             words = [*pexes.command(pex), *self._arguments(where, api)]
             env = {**pexes.environment(where), **self._environment}
             processes.start(where, NAME, words, env)
-            processes.wait_for(where, NAME, lambda: self.serves(where, NAME), _READY_S)
+            processes.wait_for(where, NAME, lambda: self.serves(where, NAME))
             step.note(f"MachineDeployment {DEPLOYMENT}")
             _create(where, api)
 
@@ -128,7 +126,7 @@ def _is_ready(where: places.Places) -> bool:
 def _create(where: places.Places, api: client.Api) -> None:
     """Create the Cluster with its MachineDeployment; what exists is not changed."""
     objects = kube_objects.Objects(api, workload.NAMESPACE)
-    processes.wait_for(where, "kube-apiserver", lambda: _are_served(objects), _SERVED_S)
+    processes.wait_for(where, "kube-apiserver", lambda: _are_served(objects))
     admin = control_plane.admin_kubeconfig(where).read_bytes()
     for kind, name, parts in _objects(admin):
         labels = {"labels": {workload.NAME_LABEL: CLUSTER}}

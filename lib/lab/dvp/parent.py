@@ -21,7 +21,6 @@ from lib.lab.run import processes, progress
 SIMULATOR = "parent-simulator"
 NAMESPACE = "child"
 """The project of the lab's own cluster."""
-_READY_S = 90.0
 _ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _PLURALS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 _KINDS = {
@@ -74,7 +73,6 @@ def up(parent: places.Places, shown: progress.Progress) -> None:
             parent,
             SIMULATOR,
             lambda: b'"Ready"' in admin_api.ask(parent, "GET", ready)[1],
-            _READY_S,
         )
 
 
@@ -84,7 +82,6 @@ def _wait_for(parent: places.Places, served: Sequence[Resource]) -> None:
             parent,
             "kube-apiserver",
             functools.partial(admin_api.answers, parent, kind.path()),
-            _READY_S,
         )
 
 

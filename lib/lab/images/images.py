@@ -32,7 +32,7 @@ REGISTRY = "localhost/mooring"
 """Prefix of the names of images that no registry has."""
 LICENCE = "Apache-2.0"
 LICENCE_FILES = ("LICENSE", "NOTICE")
-_GIT_S = 30.0
+_GIT_S = 900.0
 _JOBS = 2
 """Images that are built in parallel."""
 

@@ -22,7 +22,7 @@ _LOADERS = {
     "x86_64": "usr/lib64/ld-linux-x86-64.so.2",
     "aarch64": "usr/lib/ld-linux-aarch64.so.1",
 }
-_CHECK_S = 300
+_CHECK_S = 900
 _COMPILE = """
 import py_compile, sys
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH

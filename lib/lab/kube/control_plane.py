@@ -33,10 +33,9 @@ _PORTS = (
     ("kube-apiserver", "apiserver"),
     ("kube-controller-manager", "kube-controller-manager"),
 )
-_READY_S = 90.0
 _POLL_S = 0.1
 """Each look is a TLS handshake, while the API server needs the processor."""
-_KUBECTL_S = 60
+_KUBECTL_S = 900
 _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 
@@ -101,7 +100,7 @@ def start_scheduler(where: places.Places, shown: progress.Progress) -> None:
         ports.require(where, [(SCHEDULER, SCHEDULER)])
         processes.start(where, SCHEDULER, kube_arguments.scheduler(where, program))
         port = where.port(SCHEDULER)
-        processes.wait_for(where, SCHEDULER, lambda: not ports.free(port), _READY_S)
+        processes.wait_for(where, SCHEDULER, lambda: not ports.free(port))
 
 
 def down(where: places.Places) -> None:
@@ -163,7 +162,7 @@ def apply_manifests(where: places.Places, text: str) -> None:
 
 
 def _wait(where: places.Places, name: str) -> None:
-    processes.wait_for(where, name, _ready(where)[name], _READY_S, _POLL_S)
+    processes.wait_for(where, name, _ready(where)[name], poll_s=_POLL_S)
 
 
 def _ready(where: places.Places) -> dict[str, Callable[[], bool]]:

@@ -36,9 +36,8 @@ GROUP = "node"
 
 NODE = "lab-node"
 
-_READY_S = 60.0
-_COMMAND_S = 60
-_IMPORT_S = 300
+_COMMAND_S = 900
+_IMPORT_S = 900
 """Layers with thousands of files are unpacked."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Go's names of the machine types of `uname -m`."""
@@ -100,7 +99,7 @@ def up(
         _start_containerd(where, tools)
         step.note("kubelet")
         _start_kubelet(where, name, address)
-        processes.wait_for(where, "kubelet", lambda: _node_ready(where, name), _READY_S)
+        processes.wait_for(where, "kubelet", lambda: _node_ready(where, name))
 
 
 def resume(where: places.Places, name: str, address: str = "") -> None:
@@ -118,7 +117,7 @@ def resume(where: places.Places, name: str, address: str = "") -> None:
     def is_healthy() -> bool:
         return admin_api.serves(where.port("kubelet-health"), "/healthz")
 
-    processes.wait_for(where, "kubelet", is_healthy, _READY_S)
+    processes.wait_for(where, "kubelet", is_healthy)
 
 
 def _make_folders(where: places.Places) -> None:
@@ -140,7 +139,7 @@ def _start_containerd(where: places.Places, tools: container_tools.Tools) -> Non
     search = f"{program.parent}:{os.environ.get('PATH', os.defpath)}"
     command = (program, "--config", config)
     processes.start(where, "containerd", command, env={"PATH": search})
-    processes.wait_for(where, "containerd", lambda: _containerd_serves(where), _READY_S)
+    processes.wait_for(where, "containerd", lambda: _containerd_serves(where))
     image = oci_image.archive(
         kubelet_files.PAUSE_IMAGE,
         "pause",

@@ -11,7 +11,6 @@ from lib.lab.artifacts import commands, debian
 from lib.lab.openstack import config, install, layout
 from lib.lab.run import processes
 
-START_S = 60.0
 STOP_S = 60.0
 
 
@@ -34,7 +33,9 @@ def start(home: layout.Layout) -> None:
         debian.environment(tree, {}),
     )
     processes.wait_for(
-        home.where, layout.DATABASE, lambda: _greets(home), timeout_s=START_S
+        home.where,
+        layout.DATABASE,
+        lambda: _greets(home),
     )
 
 

@@ -37,7 +37,6 @@ from lib.lab.run import file_lock, ports, processes, progress, room
 
 SERVICES = layout.SERVICES
 NODE_SERVICES = layout.NODE_SERVICES
-START_S = 240.0
 STOP_S = 3.0
 ROOM_BYTES = 500 * 10**6
 """What data and logs of one lab take in a long test run, and as much to spare."""
@@ -283,7 +282,7 @@ def _start(
         step.note(f"waiting for {name}")
         step.advance(done, len(services))
         answers = functools.partial(_answers, home.port(name))
-        processes.wait_for(home.where, name, answers, timeout_s=START_S)
+        processes.wait_for(home.where, name, answers)
 
 
 def _of_nova(home: layout.Layout) -> Sequence[str]:

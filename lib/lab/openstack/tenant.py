@@ -4,7 +4,6 @@ Lists are read raw: the SDK's own resources take a second per thousand servers.
 """
 
 import concurrent.futures
-import time
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -15,6 +14,7 @@ from openstack.image.v2 import image
 from lib.lab import errors
 from lib.lab.grounds import servers
 from lib.lab.openstack import cloud, seed_cloud
+from lib.lab.run import waiting
 
 NETWORK = "lab-net"
 _SUBNET = ("lab-subnet", "10.42.0.0/20")
@@ -114,7 +114,6 @@ class Tenant:
         self,
         names: Sequence[str],
         kind: servers.Kind | None = None,
-        timeout_s: float = 300,
     ) -> Mapping[str, servers.Server]:
         """Have servers with these names run; return them by name.
 
@@ -128,34 +127,34 @@ class Tenant:
                 created = pool.map(lambda name: self._create(name, resolved), missing)
                 existing.update((server.name, server) for server in created)
         ids = {existing[name].id for name in names}
-        running = self.wait(ids, servers.ACTIVE, timeout_s)
+        running = self.wait(ids, servers.ACTIVE)
         return {server.name: server for server in running}
 
-    def wait(
-        self, ids: Collection[str], status: str, timeout_s: float = 120
-    ) -> tuple[servers.Server, ...]:
+    def wait(self, ids: Collection[str], status: str) -> tuple[servers.Server, ...]:
         """Wait until all these servers have a status, and return them.
 
         Raises:
             LabError: one went to ERROR or away, or the time is over.
         """
-        end = time.monotonic() + timeout_s
-        while True:
+        observed: tuple[servers.Server, ...] = ()
+        states: dict[str, str] = {}
+
+        def are_met() -> bool:
+            nonlocal observed, states
             observed = tuple(server for server in self.items() if server.id in ids)
             states = {server.name: server.status for server in observed}
             if len(observed) == len(ids) and set(states.values()) <= {status}:
-                return observed
+                return True
             if servers.ERROR in states.values() or len(observed) < len(ids):
                 faults = {server.fault for server in observed if server.fault}
                 raise errors.LabError(
                     f"servers failed or went away: {states}"
                     f"{''.join(f'; {fault}' for fault in sorted(faults))}"
                 )
-            if time.monotonic() > end:
-                raise errors.LabError(
-                    f"servers were not {status} within {timeout_s:.0f} s: {states}"
-                )
-            time.sleep(POLL_S)
+            return False
+
+        waiting.until(lambda: f"servers are {status}: {states}", are_met, poll_s=POLL_S)
+        return observed
 
     def stop(self, server_id: str) -> None:
         """See `servers.Cloud.stop`."""
@@ -273,13 +272,11 @@ class Tenant:
             )
             return str(balancer.id)
 
-    def clear(self, timeout_s: float = 120) -> None:
+    def clear(self) -> None:
         """Delete the project's servers, floating IPs, routers and networks."""
         for server in self.items():
             self.delete(server.id)
-        end = time.monotonic() + timeout_s
-        while self.items() and time.monotonic() < end:
-            time.sleep(POLL_S)
+        waiting.until("servers are deleted", lambda: not self.items(), poll_s=POLL_S)
         with cloud.sentences():
             network = self.connection.network
             own = {"project_id": self.connection.current_project_id}

@@ -12,7 +12,6 @@ from lib.lab.run import ports, processes
 REPOSITORY = "chart-repository"
 REGISTRY = "chart-registry"
 GROUP = "registry"
-_START_S = 180
 
 
 def folder(where: places.Places) -> pathlib.Path:
@@ -34,7 +33,7 @@ def serve_repository(where: places.Places) -> str:
         *("--bind", ports.LOOPBACK, "--directory", folder(where)),
     )
     processes.start(where, REPOSITORY, words)
-    processes.wait_for(where, REPOSITORY, lambda: not ports.free(port), _START_S)
+    processes.wait_for(where, REPOSITORY, lambda: not ports.free(port))
     return f"http://{ports.LOOPBACK}:{port}"
 
 
@@ -58,7 +57,7 @@ def serve_registry(where: places.Places) -> str:
     blobs.mkdir(parents=True, exist_ok=True)
     listen = f"-address={ports.LOOPBACK}:{port}"
     processes.start(where, REGISTRY, (program, listen, f"-folder={blobs}"))
-    processes.wait_for(where, REGISTRY, lambda: not ports.free(port), _START_S)
+    processes.wait_for(where, REGISTRY, lambda: not ports.free(port))
     address = f"oci://{ports.LOOPBACK}:{port}/charts"
     chart_set.write_repository(folder(where), chart_set.pack_all())
     for archive in sorted(folder(where).glob("*.tgz")):

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import pathlib
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,12 +11,12 @@ import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import errors, places
+from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.charts import helm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.osdpl import deployment
-from lib.lab.run import processes, tls
+from lib.lab.run import processes, tls, waiting
 
 NAME = "osdpl-controller"
 WEBHOOK = "osdpl-webhook"
@@ -25,7 +24,6 @@ ACCOUNT = (deployment.NAMESPACE, NAME)
 CHANGE = {"spec": {"openstack_version": "flamingo"}}
 """Of the OpenStackDeployment, which has a later version: there is no downgrade."""
 _DENIED = "denied the request: "
-_START_S = 180
 _POLL_S = 1.0
 _ASK_S = 5
 
@@ -102,8 +100,9 @@ def refused_change(api: client.Api) -> str:
         LabError: it was not asked, or has admitted the change, for some time.
         KubeError: the API server refused it for another reason.
     """
-    end = time.monotonic() + _START_S
-    while time.monotonic() < end:
+    refusals: list[str] = []
+
+    def is_refused() -> bool:
         try:
             api.patch(
                 deployment.DEPLOYMENTS,
@@ -116,9 +115,11 @@ def refused_change(api: client.Api) -> str:
         except kube_errors.KubeError as error:
             if _DENIED not in error.message:
                 raise
-            return error.message.partition(_DENIED)[2]
-        time.sleep(_POLL_S)
-    raise errors.LabError(f"not refused by the webhook within {_START_S} s: {CHANGE}")
+            refusals.append(error.message.partition(_DENIED)[2])
+        return bool(refusals)
+
+    waiting.until(f"the webhook refuses {CHANGE}", is_refused, poll_s=_POLL_S)
+    return refusals[0]
 
 
 def remove_webhook(api: client.Api) -> None:
@@ -141,7 +142,7 @@ def start(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) ->
     """
     launch(where, pex, extra)
     port = where.port(NAME)
-    processes.wait_for(where, NAME, lambda: _serves(port), _START_S)
+    processes.wait_for(where, NAME, lambda: _serves(port))
 
 
 def launch(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -> None:

@@ -21,7 +21,6 @@ from lib.lab.storage import loop_disks, metadata_service, node_keeper
 NAME = "pod-node"
 METADATA = "metadata"
 """Port of the metadata service in `places.Places`."""
-_START_S = 300.0
 _STOP_S = 60.0
 
 
@@ -80,7 +79,7 @@ def up(where: places.Places, pex: pathlib.Path) -> None:
             program.ready for program in status(where)
         )
 
-    processes.wait_for(where, NAME, is_up, _START_S)
+    processes.wait_for(where, NAME, is_up)
 
 
 def running(where: places.Places) -> Mapping[str, bool]:

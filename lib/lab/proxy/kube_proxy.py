@@ -29,7 +29,6 @@ NAME = "kube-proxy"
 USER = "system:kube-proxy"
 """Source: Kubernetes, default cluster role binding system:node-proxier."""
 _PACKAGE = f"k8s.io/kubernetes/cmd/{NAME}"
-_START_S = 60.0
 _SYNCED = "SyncProxyRules complete"
 
 
@@ -108,7 +107,7 @@ def start(where: places.Places, node: str, shown: progress.Progress) -> None:
         )
         processes.start(where, NAME, words, env)
         log = where.log / f"{NAME}.log"
-        processes.wait_for(where, NAME, lambda: _SYNCED in log.read_text(), _START_S)
+        processes.wait_for(where, NAME, lambda: _SYNCED in log.read_text())
 
 
 def stop(where: places.Places) -> None:

@@ -3,8 +3,9 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from lib.lab.run import waiting
+
 POLL_S = 0.2
-TIMEOUT_S = 300.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def run(
             elapsed_s = now() - began
             rows[number] = StepRow(step.title, "", elapsed_s)
             show(rows)
-            if elapsed_s > TIMEOUT_S:
+            if elapsed_s > waiting.LIMIT_S:
                 return False
             sleep(POLL_S)
         rows[number] = StepRow(step.title, evidence, now() - began)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 import psutil
 
 from lib.lab import errors, places
-from lib.lab.run import offspring
+from lib.lab.run import offspring, waiting
 
 POLL_S = 0.05
 
@@ -141,7 +141,6 @@ def wait_for(
     where: places.Places,
     name: str,
     ready: Callable[[], bool],
-    timeout_s: float,
     poll_s: float = POLL_S,
 ) -> None:
     """Wait until `ready` returns True.
@@ -149,16 +148,19 @@ def wait_for(
     Raises:
         LabError: the program exited, or was not ready in time.
     """
-    end = time.monotonic() + timeout_s
-    while not ready():
+    log = where.log / f"{name}.log"
+
+    def is_ready() -> bool:
+        if ready():
+            return True
         if find(where, name) is None:
             raise errors.LabError(
                 f"{name} ended by itself; the end of its log:\n{tail(where, name)}",
-                where.log / f"{name}.log",
+                log,
             )
-        if time.monotonic() > end:
-            log = where.log / f"{name}.log"
-            raise errors.LabError(
-                f"{name} was not ready within {timeout_s:.0f} s; see {log}", log
-            )
-        time.sleep(poll_s)
+        return False
+
+    try:
+        waiting.until(f"{name} is ready; see {log}", is_ready, poll_s=poll_s)
+    except errors.LabError as error:
+        raise errors.LabError(str(error), error.log or log) from error

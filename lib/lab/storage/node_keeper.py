@@ -22,7 +22,6 @@ from lib.process import unix_sockets
 
 NAME = "storage-node"
 _PERIOD_S = 1.0
-_START_S = 300.0
 _STOP_S = 40.0
 
 
@@ -99,7 +98,7 @@ def up(
         is_known = any(driver["name"] == csi_node.DRIVER for driver in drivers)
         return is_known and all(running(where).values())
 
-    processes.wait_for(where, NAME, is_registered, _START_S)
+    processes.wait_for(where, NAME, is_registered)
 
 
 def running(where: places.Places) -> Mapping[str, bool]:

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import pathlib
-import time
 from collections.abc import Mapping, Sequence
 
 import psutil
@@ -15,14 +14,12 @@ from lib.lab.daemons import ccm, csi, discoverer
 from lib.lab.grounds import grounds, machine_grounds, servers
 from lib.lab.kube import cluster, control_plane, kube_objects, simulated_kubelet
 from lib.lab.pods import host_keeper
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.lab.storage import node_keeper, storage_node, volume_client, volume_demo
 from lib.lab.whole import demo, record
 
 SIMULATED = "simulated-kubelets"
-BOOT_S = 180
 _DISCOVERY_S = 30
-GONE_S = 60
 POLL_S = 0.5
 
 
@@ -156,16 +153,18 @@ def boot(
 
 def _delete(cloud: servers.Cloud, server_id: str) -> None:
     """Delete a server and wait until it is gone."""
-    end = time.monotonic() + GONE_S
     cloud.delete(server_id)
-    while any(server.id == server_id for server in cloud.items()):
-        if time.monotonic() > end:
-            raise errors.LabError("the cloud does not delete its old servers")
-        time.sleep(POLL_S)
+    waiting.until(
+        "the cloud deletes its old servers",
+        lambda: all(server.id != server_id for server in cloud.items()),
+        poll_s=POLL_S,
+    )
 
 
 def wait_for_servers(
-    cloud: servers.Cloud, names: Sequence[str], timeout_s: float = BOOT_S
+    cloud: servers.Cloud,
+    names: Sequence[str],
+    timing: waiting.Timing | None = None,
 ) -> Mapping[str, str]:
     """Wait until the servers named are made; return all their ids by name.
 
@@ -174,27 +173,42 @@ def wait_for_servers(
     Raises:
         LabError: one failed, or was not made in time.
     """
-    end = time.monotonic() + timeout_s
-    while True:
-        observed = {
-            server.name: server for server in cloud.items() if server.name in names
-        }
-        done = [
-            server
-            for server in observed.values()
-            if server.status in (servers.ACTIVE, servers.SHUTOFF)
-        ]
-        if len(done) == len(names):
-            return {name: server.id for name, server in observed.items()}
+    observed: dict[str, servers.Server] = {}
+
+    def are_made() -> bool:
+        for server in cloud.items():
+            if server.name in names:
+                observed[server.name] = server
         broken = [
             name for name, server in observed.items() if server.status == servers.ERROR
         ]
-        if broken or time.monotonic() > end:
-            which = ", ".join(broken or set(names) - {server.name for server in done})
+        if broken:
             raise errors.LabError(
-                f"the cloud did not make {which}; the logs of nova may show the reason"
+                f"the cloud did not make {', '.join(broken)}; the logs of nova may show"
+                " the reason"
             )
-        time.sleep(POLL_S)
+        return not _unmade(observed, names)
+
+    waiting.until(
+        lambda: f"the cloud makes {', '.join(_unmade(observed, names))}; the logs of"
+        " nova may show the reason",
+        are_made,
+        poll_s=POLL_S,
+        timing=timing,
+    )
+    return {name: server.id for name, server in observed.items()}
+
+
+def _unmade(
+    observed: Mapping[str, servers.Server], names: Sequence[str]
+) -> Sequence[str]:
+    """Return the names of the servers that are not made yet."""
+    done = (servers.ACTIVE, servers.SHUTOFF)
+    return [
+        name
+        for name in names
+        if name not in observed or observed[name].status not in done
+    ]
 
 
 def register_simulated_nodes(

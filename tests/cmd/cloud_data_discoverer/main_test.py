@@ -16,7 +16,7 @@ def run(*words: str, **env: str) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=900,
         env={**os.environ, "PYTHONPATH": path, **env},
     )
 

@@ -156,7 +156,7 @@ def test_help_loads_neither_a_cloud_nor_grpc() -> None:
         env={"PYTHONPATH": ":".join([".", "cmd", *filter(None, sys.path)])},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
         check=False,
     )
     assert done.stdout.strip() == "[]", done.stderr
@@ -227,5 +227,5 @@ def _run(*words: str) -> "subprocess.CompletedProcess[str]":
     path = os.pathsep.join([str(root), str(root.parent)])
     env = {**os.environ, "PYTHONPATH": path}
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=60, env=env
+        command, capture_output=True, text=True, check=False, timeout=900, env=env
     )

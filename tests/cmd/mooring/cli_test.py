@@ -41,7 +41,7 @@ def mooring(
         cwd=home,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
         check=False,
     )
 
@@ -248,7 +248,7 @@ def test_variables_are_quoted_for_a_shell(
         env={"HOME": "/wrong"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
         check=False,
     )
     path = f"{existing['HOME']}/config"
@@ -352,7 +352,7 @@ def test_ctrl_c_ends_what_up_began_and_exits_130(
     child.send_signal(number)
     time.sleep(0.05)
     child.send_signal(number)
-    _, output = child.communicate(timeout=30)
+    _, output = child.communicate(timeout=900)
     assert child.returncode == 130, output
     assert "Traceback" not in output
     with pytest.raises(ProcessLookupError):

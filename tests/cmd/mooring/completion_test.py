@@ -48,7 +48,7 @@ def output(folder: pathlib.Path, *words: str) -> str:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=True,
     ).stdout
 

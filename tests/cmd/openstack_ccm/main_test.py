@@ -17,7 +17,7 @@ def test_the_module_itself_starts_the_program() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=900,
         env={**os.environ, "PYTHONPATH": path},
     )
     assert ended.returncode == 0

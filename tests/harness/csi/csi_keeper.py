@@ -10,8 +10,7 @@ import psutil
 
 from lib.lab import places
 from lib.lab.daemons import csi
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 
 LOOK_S = 0.3
 END_S = 10.0

@@ -156,7 +156,7 @@ def _run(ground: Ground, folder: pathlib.Path, access: str) -> tuple[int, list[S
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
+        timeout=900,
     )
     print(done.stdout[-8000:])
     return done.returncode, json.loads(report.read_bytes())[0]["SpecReports"]

@@ -12,9 +12,8 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm, metrics
 from lib.lab.kube import control_plane
-from tests.harness import waiting
+from lib.lab.run import waiting
 
-READY_S = 120.0
 END_S = 30.0
 
 
@@ -61,7 +60,7 @@ class MeasuredDaemon:
 
     def ready_s(self) -> float:
         """Wait until it is ready; return the seconds since its start."""
-        waiting.until("ready", lambda: self.get("/readyz")[0] == 200, READY_S)
+        waiting.until("ready", lambda: self.get("/readyz")[0] == 200)
         return time.monotonic() - self.began
 
     def counted(self, name: str, **labels: str) -> float:

@@ -9,9 +9,8 @@ import psutil
 
 from lib.lab import places
 from lib.lab.pods import host_keeper
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.lab.storage import loop_disks, node_keeper
-from tests.harness import waiting
 from tests.harness.daemons import lab_tool
 
 

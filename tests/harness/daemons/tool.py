@@ -57,7 +57,7 @@ def mooring_process(*words: str, typed: str = "") -> Said:
         capture_output=True,
         input=typed,
         text=True,
-        timeout=600,
+        timeout=900,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
@@ -87,6 +87,6 @@ def started(*words: str) -> Iterator[subprocess.Popen[str]]:
 def interrupted(process: "subprocess.Popen[str]") -> Said:
     """Press Ctrl-C; return what the process printed, once it has ended."""
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=900)
     assert "Traceback" not in stderr, stderr
     return Said(process.returncode, stdout, stderr)

@@ -5,7 +5,6 @@ import datetime
 import json
 import pathlib
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from lib.lab.kube import (
     kube_objects,
     simulated_kubelet,
 )
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from tests.harness.dvp import dvp_parent
 
 NAME = "dvp-ccm"
@@ -203,17 +202,13 @@ class SeenNodes:
         listed = json.loads(self._api.request("GET", path, query=query, timeout_s=30))
         return {item["reason"] for item in listed["items"]}
 
-    def until(self, what: str, is_met: Any, timeout_s: float = 180) -> float:
-        """Wait until something is so; return the seconds, and keep a row of it.
+    def until(self, what: str, is_met: Any) -> float:
+        """Wait until a condition holds; return the seconds, and keep a row of it.
 
         Raises:
-            AssertionError: it is not in time.
+            LabError: it does not hold in time.
         """
-        began = time.monotonic()
-        while not is_met():
-            assert time.monotonic() - began < timeout_s, what
-            time.sleep(0.1)
-        took_s = time.monotonic() - began
+        took_s = waiting.until(what, is_met)
         self.rows.append((what, took_s))
         return took_s
 

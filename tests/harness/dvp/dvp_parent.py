@@ -56,8 +56,7 @@ from lib.lab.dvp import kinds, parent, project, settings
 from lib.lab.dvp.kinds import MACHINES, OPERATIONS
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
-from lib.lab.run import processes, progress
-from tests.harness import waiting
+from lib.lab.run import processes, progress, waiting
 from tests.harness.faults import tcp_proxy
 from tests.harness.kube import audit
 
@@ -70,7 +69,6 @@ MANAGED = {"deckhouse.io/managed-by": "deckhouse"}
 QUIET_S = 1.0
 """Without a request, until those before are all in the audit log."""
 TIMEOUT_S = 120.0
-_POLL_S = 0.1
 _AT_ONCE = 8
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -219,22 +217,22 @@ class DvpParent:
 
         return self.wait(f"{kind.kind} {name} is {' or '.join(phases)}", read)
 
-    def wait(
-        self, what: str, read: Callable[[], T | None], timeout_s: float = TIMEOUT_S
-    ) -> T:
+    def wait(self, what: str, read: Callable[[], T | None]) -> T:
         """Return what `read` returns once that is not None and not False.
 
         Raises:
             LabError: it is not in time.
         """
-        end = time.monotonic() + timeout_s
-        while True:
+        values: list[T] = []
+
+        def is_met() -> bool:
             value = read()
             if value is not None and value is not False:
-                return value
-            if time.monotonic() > end:
-                raise errors.LabError(f"not within {timeout_s:.0f} s: {what}")
-            time.sleep(_POLL_S)
+                values.append(value)
+            return bool(values)
+
+        waiting.until(what, is_met)
+        return values[0]
 
     @contextlib.contextmanager
     def failing(self, *lines: str) -> Iterator[None]:

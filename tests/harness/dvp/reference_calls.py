@@ -19,14 +19,12 @@ from lib.lab.dvp import quantities
 from lib.lab.dvp.kinds import ATTACHMENTS, CHECKED_SERVICES, DISKS, MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, kube_objects
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import reference_state
 from tests.harness.dvp.dvp_parent import HOSTNAME_LABEL
 from tests.harness.dvp.reference_state import Balancer, Json, ReferenceDisk
 
 TIMEOUT_S = 30.0
-DETACH_S = 15.0
-"""The reference waits that long for both sides."""
 VALUE = "loadbalancer"
 
 
@@ -152,7 +150,7 @@ class ReferenceCalls:
             users = disk.get("status", {}).get("attachedToVirtualMachines") or []
             return not self.attachments(volume) and vm not in [u["name"] for u in users]
 
-        return waiting.until("both sides are released", is_released, DETACH_S)
+        return waiting.until("both sides are released", is_released)
 
     def publish(self, volume: ReferenceDisk, meta: Mapping[str, Any]) -> None:
         """Do what ControllerPublishVolume does without an attachment.

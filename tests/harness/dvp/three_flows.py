@@ -27,8 +27,7 @@ from lib.lab.daemons import ccm
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import ATTACHMENTS, DISKS, MACHINES
 from lib.lab.dvp.project import Project
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.dvp import csi_dvp, dvp_manager, dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.services.services import Services
@@ -38,8 +37,6 @@ HOSTS = ("steady-1", "steady-2")
 SILENT = "silent-1"
 """A Node that is never Ready: its VM is read again and again."""
 NODES = {*HOSTS, SILENT}
-PATIENCE_S = 400.0
-"""Longer than the longest backoff of the queue."""
 SERVICES = resources.SERVICES
 Json = dict[str, Any]
 _NUMBERS = itertools.count(1)
@@ -278,7 +275,7 @@ class ThreeFlows:
             except kube_errors.Unavailable:
                 return False
 
-        return waiting.until(what, met, PATIENCE_S)
+        return waiting.until(what, met)
 
 
 def _put_others(parent: DvpParent, project: Project) -> None:

@@ -14,7 +14,7 @@ from google.protobuf import message
 
 from lib.lab import errors, places
 from lib.lab.artifacts import debian
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.guest import guest_packages
 
 PRODUCT_UUID = "0f0d3c1e-7b6a-4d2c-9e57-3b1f5a2c8d44"

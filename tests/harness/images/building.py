@@ -16,7 +16,7 @@ from tests.harness import testing
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CREATED = "2026-01-02T03:04:05Z"
 _RUN = "from tests.harness.images import building; building.main()"
-_BUILD_S = 600
+_BUILD_S = 900
 
 
 def source() -> images.ImageSource:

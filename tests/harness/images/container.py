@@ -17,7 +17,7 @@ from lib.lab.images import images
 
 DEVICES = ("null", "zero", "random", "urandom")
 """Source: OCI Runtime Specification 1.2, config-linux, default devices."""
-RUN_S = 180
+RUN_S = 900
 
 
 @dataclasses.dataclass(frozen=True)

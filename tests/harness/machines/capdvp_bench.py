@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from lib.kube import client
 from lib.lab import places
 from lib.lab.dvp.project import Project
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit
 from tests.harness.machines import capdvp_replicas

@@ -22,7 +22,6 @@ NAME = "capdvp"
 ACCOUNT = ("kube-system", NAME)
 """Namespace and name of its ServiceAccount in the child."""
 MANIFEST = pathlib.Path("charts/capdvp/files/rbac.yaml")
-READY_S = 60.0
 _FIRST_PORT = 50
 """Distance of the probes of the first replica from the first port of the child."""
 
@@ -158,7 +157,7 @@ class CapdvpReplicas:
             self._launch(name)
         for name in self._names:
             is_ready = functools.partial(self._is_ready, name)
-            processes.wait_for(self._where, name, is_ready, READY_S)
+            processes.wait_for(self._where, name, is_ready)
 
     def _port(self, name: str) -> int:
         return self._where.port_base + _FIRST_PORT + self._names.index(name)

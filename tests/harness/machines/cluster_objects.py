@@ -35,7 +35,7 @@ from lib.lab.dvp.workload_objects import (
     template_spec,
 )
 from lib.lab.kube import kube_objects
-from tests.harness import waiting
+from lib.lab.run import waiting
 
 __all__ = (
     "BOOTSTRAP",

@@ -26,8 +26,7 @@ from lib.lab.dvp.workload_objects import (
     NAMESPACE,
 )
 from lib.lab.kube import admin_api, cluster, control_plane, kube_objects
-from lib.lab.run import ports, processes
-from tests.harness import waiting
+from lib.lab.run import ports, processes, waiting
 from tests.harness.dvp import dvp_manager
 from tests.harness.kube import audit
 
@@ -106,9 +105,7 @@ class DvpChild:
             **dvp_manager.environment(self.project),
         }
         processes.start(self.where, name, words, env)
-        processes.wait_for(
-            self.where, name, lambda: admin_api.serves(port, "/readyz"), 120
-        )
+        processes.wait_for(self.where, name, lambda: admin_api.serves(port, "/readyz"))
 
     def stop(self, *names: str) -> None:
         """Stop replicas; without a name the first."""

@@ -11,7 +11,7 @@ from lib.lab import errors, places
 from lib.lab.dvp import kinds
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, control_plane, kube_objects
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import dvp_parent
 from tests.harness.dvp.dvp_manager import SeenNodes
 from tests.harness.dvp.dvp_parent import DvpParent
@@ -19,8 +19,6 @@ from tests.harness.machines import cluster_objects
 from tests.harness.machines.cluster_objects import Json
 
 WORKERS = "workers"
-PATIENCE_S = 300.0
-"""At most; capdvp may be killed again and again, or wait for its backoff."""
 OWNED = (kinds.MACHINES, kinds.DISKS, resources.SECRETS)
 """Kinds of what Machines have in the parent."""
 
@@ -225,7 +223,6 @@ class Fleet:
     def until_whole(
         self,
         count: int,
-        timeout_s: float = PATIENCE_S,
         on_picture: Callable[[Picture], None] | None = None,
         without: Collection[str] = (),
     ) -> Picture:
@@ -247,12 +244,12 @@ class Fleet:
             return gone and picture.is_whole(count)
 
         try:
-            waiting.until(f"{count} Machines are Running", is_met, timeout_s, 0.5)
+            waiting.until(f"{count} Machines are Running", is_met, poll_s=0.5)
         except errors.LabError as error:
             raise errors.LabError(f"{error}: {picture}") from error
         return picture
 
-    def delete_cluster(self, timeout_s: float = PATIENCE_S) -> None:
+    def delete_cluster(self) -> None:
         """Delete the Cluster; return once its object is gone.
 
         Raises:
@@ -262,5 +259,4 @@ class Fleet:
         waiting.until(
             "the Cluster is deleted",
             lambda: self.objects.get(cluster_objects.CLUSTERS, self.name) is None,
-            timeout_s,
         )

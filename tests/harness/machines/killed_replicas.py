@@ -5,10 +5,9 @@ import random
 import threading
 from collections.abc import Iterator, Sequence
 
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.machines import life
-from tests.harness.machines.capdvp_replicas import READY_S, CapdvpReplicas
+from tests.harness.machines.capdvp_replicas import CapdvpReplicas
 from tests.harness.machines.capi_stage import CapiStage
 
 LIVES_S = (2.0, 30.0)
@@ -33,11 +32,10 @@ class KilledReplicas(CapdvpReplicas):
             yield
         finally:
             ended.set()
-            thread.join(READY_S)
+            thread.join(waiting.LIMIT_S)
         waiting.until(
             "all replicas run",
             lambda: all(processes.find(self._where, name) for name in self._names),
-            READY_S,
         )
 
     def _kill(self, ended: threading.Event, chance: random.Random) -> None:

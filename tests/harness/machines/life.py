@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lib.kube import resources
 from lib.lab.dvp import kinds
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import dvp_parent
 from tests.harness.machines import cluster_objects, pod_with_volume
 from tests.harness.machines.cluster_objects import Json
-from tests.harness.machines.fleet import PATIENCE_S, Fleet, Picture
+from tests.harness.machines.fleet import Fleet, Picture
 from tests.harness.machines.pod_with_volume import VOLUME, PodWithVolume
 from tests.harness.machines.vm_kubelets import VmKubelets
 
@@ -130,7 +130,7 @@ class MachineLife:
         volume = PodWithVolume(fleet, machine)
         volume.mount()
         fleet.delete_machine(machine)
-        waiting.until("the Pod is evicted", volume.is_evicted, PATIENCE_S)
+        waiting.until("the Pod is evicted", volume.is_evicted)
         self._holds(machine, "DrainingNode")
         node = fleet.objects.get(resources.NODES, machine) or {"spec": {}}
         assert node["spec"].get("unschedulable")
@@ -147,7 +147,6 @@ class MachineLife:
         waiting.until(
             f"the deletion of the Machine is {reason}",
             lambda: self._deleting_reason(machine) == reason,
-            PATIENCE_S,
         )
         time.sleep(HELD_S)
         assert self._deleting_reason(machine) == reason
@@ -166,7 +165,6 @@ class MachineLife:
         waiting.until(
             "the DeckhouseMachine is paused",
             lambda: self._is_paused(machine),
-            PATIENCE_S,
         )
         written = revisions(fleet)
         fleet.objects.delete(cluster_objects.DVP_MACHINES, machine, None)

@@ -10,7 +10,7 @@ import contextlib
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.lab.dvp import kinds, project
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import dvp_parent
 from tests.harness.machines.fleet import Fleet
 

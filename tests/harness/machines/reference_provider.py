@@ -9,7 +9,7 @@ from typing import Any
 from lib.cloud.dvp.machines import machine_names
 from lib.kube import resources
 from lib.lab.dvp.kinds import DISKS, MACHINES
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.machines import cluster_objects
 from tests.harness.machines.cluster_objects import DVP_CLUSTERS, DVP_MACHINES
 from tests.harness.machines.fleet import Fleet

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from lib.lab import errors
+from lib.lab.run import waiting
 from lib.lab.storage import loop_disks
-from tests.harness import waiting
 from tests.harness.node import hanging_fuse
 
 _MIB = 2**20

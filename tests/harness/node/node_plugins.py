@@ -18,9 +18,10 @@ from lib.csi.spec import csi_pb2
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import csi_node
+from lib.lab.run import waiting
 from lib.lab.storage import loop_disks, metadata_service
 from lib.process import unix_sockets
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.csi import csi_wire
 from tests.harness.node import reference_node
 

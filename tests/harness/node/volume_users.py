@@ -11,10 +11,8 @@ from collections.abc import Callable
 from lib.kube.resources import Resource
 from lib.lab import errors
 from lib.lab.kube import kube_objects
+from lib.lab.run import waiting
 from lib.lab.storage import attached_disks, storage_node, volume_client
-from tests.harness import waiting
-
-PATIENCE_S = 240.0
 
 
 @dataclasses.dataclass
@@ -30,7 +28,7 @@ class VolumeUser(volume_client.VolumeClient):
 
     def until(self, what: str, is_so: Callable[[], object]) -> None:
         """Wait until something is so; it becomes a row of the table."""
-        seconds = waiting.until(what, is_so, PATIENCE_S, 0.2)
+        seconds = waiting.until(what, is_so, poll_s=0.2)
         self.rows.append((what, f"{seconds:.1f} s"))
 
     def note(self, what: str, value: object) -> None:

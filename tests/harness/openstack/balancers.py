@@ -4,15 +4,14 @@ Objects are plain JSON: each test reads other fields.
 """
 
 import dataclasses
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import openstack.connection
 import openstack.exceptions
 
-from lib.lab import errors
 from lib.lab.openstack import cloud, database, layout
+from lib.lab.run import waiting
 
 POLL_S = 1.0
 ACTIVE = "ACTIVE"
@@ -145,22 +144,23 @@ def node_ports(
         return [[str(each["ip_address"]) for each in port.fixed_ips] for port in ports]
 
 
-def clear(connection: openstack.connection.Connection, timeout_s: float = 300) -> None:
+def clear(connection: openstack.connection.Connection) -> None:
     """Delete a project's load balancers and all ports but those of routers.
 
     Raises:
         LabError: the cloud refused, or load balancers do not go.
     """
-    end = time.monotonic() + timeout_s
     project = connection.current_project_id
+
+    def are_deleted() -> bool:
+        left = listed(connection, BALANCERS)
+        for id_, balancer in left.items():
+            if not str(balancer["provisioning_status"]).startswith("PENDING_"):
+                connection.load_balancer.delete_load_balancer(id_, cascade=True)
+        return not left
+
     with cloud.sentences():
-        while left := listed(connection, BALANCERS):
-            for id_, balancer in left.items():
-                if not str(balancer["provisioning_status"]).startswith("PENDING_"):
-                    connection.load_balancer.delete_load_balancer(id_, cascade=True)
-            if time.monotonic() > end:
-                raise errors.LabError(f"load balancers that do not go: {sorted(left)}")
-            time.sleep(POLL_S)
+        waiting.until("load balancers are deleted", are_deleted, poll_s=POLL_S)
         for port in connection.network.ports(project_id=project):
             if not (port.device_owner or "").startswith("network:"):
                 connection.network.delete_port(port)

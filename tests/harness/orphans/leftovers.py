@@ -14,7 +14,7 @@ from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.lab.kube import control_plane, kube_objects
 from lib.lab.openstack import layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.daemons import tool
 from tests.harness.openstack import balancers
 from tests.harness.services import balancing, services
@@ -26,7 +26,6 @@ SERVED = (
     *("stripped", "recreated", "kept", "failed"),
     *("grouped", "twin", "owner"),
 )
-TIMEOUT_S = 300.0
 ANY_AGE = "--min-age=0"
 LOST = Route("10.244.7.0/24", "10.42.15.250")
 OTHERS = Route("192.0.2.0/24", "10.42.15.251")
@@ -126,19 +125,19 @@ def _serve(ground: Ground) -> None:
     for name in SERVED:
         room.services.make(name, {KEEP: "true"} if name == "kept" else None)
     ground.doomed.make("doomed")
-    waiting.until("served", lambda: not _unserved(ground), TIMEOUT_S)
+    waiting.until("served", lambda: not _unserved(ground))
     _note(ground)
     shared_id = ground.ids["shared"] = ground.ids["owner"]
     room.services.make("user", {SHARED: shared_id}, (services.port(81),))
     room.services.delete(["kept"])
-    waiting.until("served", lambda: not _unserved(ground, "kept"), TIMEOUT_S)
+    waiting.until("served", lambda: not _unserved(ground, "kept"))
     _note(ground)
-    waiting.until("deleted", lambda: room.services.get("kept") is None, TIMEOUT_S)
+    waiting.until("deleted", lambda: room.services.get("kept") is None)
 
     def has_pool() -> bool:
         return bool(balancers.look(room.mine.connection).members(shared_id, 81))
 
-    waiting.until("the pool of the shared one has members", has_pool, TIMEOUT_S)
+    waiting.until("the pool of the shared one has members", has_pool)
 
 
 def _every(ground: Ground) -> Mapping[str, Any]:
@@ -176,7 +175,7 @@ def _leave(ground: Ground) -> None:
     room.services.abandon(["user"])
     room.services.make("recreated")
     room.replica(1, settings=SETTINGS).start()
-    waiting.until("served", lambda: not _unserved(ground), TIMEOUT_S)
+    waiting.until("served", lambda: not _unserved(ground))
     living = room.services.get("recreated")
     assert living is not None
     ground.ids["living"] = services.balancer_id(living)
@@ -190,7 +189,7 @@ def _leave(ground: Ground) -> None:
         passing = (states[id_]["provisioning_status"] for id_ in busy if id_ in states)
         return not any(str(state).startswith("PENDING") for state in passing)
 
-    waiting.until("settled", settled, TIMEOUT_S)
+    waiting.until("settled", settled)
 
 
 def _plant(ground: Ground) -> None:
@@ -246,7 +245,7 @@ def _volumes(ground: Ground) -> None:
     def are_available() -> bool:
         return all(volume.status == "available" for volume in cinder.volumes())
 
-    waiting.until("volumes", are_available, TIMEOUT_S)
+    waiting.until("volumes", are_available)
 
 
 def _routes(ground: Ground) -> None:

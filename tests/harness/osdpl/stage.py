@@ -6,7 +6,6 @@ import dataclasses
 import json
 import pathlib
 import shutil
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -19,7 +18,7 @@ from lib.kube.resources import Resource
 from lib.lab import errors, places
 from lib.lab.kube import cluster, control_plane, kube_files
 from lib.lab.osdpl import controller, deployment, lab, simulator, view
-from lib.lab.run import processes, progress
+from lib.lab.run import processes, progress, waiting
 from lib.process import decoding
 from tests.harness.kube import audit
 
@@ -96,7 +95,7 @@ class OperatorStage:
             timeout_s=TIMEOUT_S,
         )
 
-    def forget(self, name: str = deployment.NAME, timeout_s: float = 180) -> None:
+    def forget(self, name: str = deployment.NAME) -> None:
         """Delete an OpenStackDeployment in any state; wait until it is released.
 
         Raises:
@@ -108,7 +107,6 @@ class OperatorStage:
         self.wait(
             f"the OpenStackDeployment {name} is deleted",
             lambda: self.get(deployment.DEPLOYMENTS, name) is None,
-            timeout_s,
         )
 
     def delete(self, kind: Resource, name: str) -> None:
@@ -205,7 +203,6 @@ class OperatorStage:
         self,
         what: str,
         read: Callable[[], T],
-        timeout_s: float,
         poll_s: float = POLL_S,
     ) -> T:
         """Return what `read` returns once that is true.
@@ -213,14 +210,16 @@ class OperatorStage:
         Raises:
             LabError: it was not in time.
         """
-        end = time.monotonic() + timeout_s
-        while not (result := read()):
-            if time.monotonic() > end:
-                raise errors.LabError(f"not within {timeout_s:.0f} s: {what}")
-            time.sleep(poll_s)
-        return result
+        results: list[T] = []
 
-    def wait_deployed(self, releases: Collection[str], timeout_s: float) -> None:
+        def is_met() -> bool:
+            results.append(read())
+            return bool(results[-1])
+
+        waiting.until(what, is_met, poll_s=poll_s)
+        return results[-1]
+
+    def wait_deployed(self, releases: Collection[str]) -> None:
         """Wait until these releases are deployed, whatever becomes of others.
 
         Raises:
@@ -233,21 +232,26 @@ class OperatorStage:
             return deployed.issuperset(releases)
 
         what = f"{sorted(releases)} are deployed"
-        self.wait(what, are_deployed, timeout_s, OBSERVE_S)
+        self.wait(what, are_deployed, poll_s=OBSERVE_S)
 
-    def wait_complete(self, timeout_s: float) -> view.ReleaseView:
+    def wait_complete(self) -> view.ReleaseView:
         """Return the state once all is deployed and Ready.
 
         Raises:
             LabError: it was not in time; names what is missing.
         """
-        end = time.monotonic() + timeout_s
-        while not (observed := self.observe()).is_complete:
-            if time.monotonic() > end:
-                raise errors.LabError(
-                    f"not complete within {timeout_s:.0f} s: {summary(observed)}"
-                )
-            time.sleep(OBSERVE_S)
+        observed = self.observe()
+
+        def is_complete() -> bool:
+            nonlocal observed
+            observed = self.observe()
+            return observed.is_complete
+
+        waiting.until(
+            lambda: f"all is complete: {summary(observed)}",
+            is_complete,
+            poll_s=OBSERVE_S,
+        )
         return observed
 
 

@@ -14,11 +14,10 @@ from lib.lab.charts import charts
 from lib.lab.images import images
 from lib.lab.kube import kube_objects
 from lib.lab.pods import cluster_pods, release
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.pods import containers
 
 SYSTEM = cluster_pods.SYSTEM
-PATIENCE_S = 240.0
 Json = dict[str, Any]
 Images = Mapping[str, str]
 """References, by component."""
@@ -91,7 +90,7 @@ class InstalledNode:
     def until(self, what: str, is_met: Callable[[], object]) -> None:
         """Wait, and print the seconds; with all logs if it does not happen."""
         try:
-            seconds = waiting.until(what, is_met, PATIENCE_S)
+            seconds = waiting.until(what, is_met)
         except Exception:
             self._print_failure()
             raise

@@ -20,10 +20,10 @@ from lib.lab.images import images
 from lib.lab.kube import cluster, control_plane, kube_objects, kubelet
 from lib.lab.openstack import accounts, cloud, layout, pod_values, tenant
 from lib.lab.pods import cluster_pods, node_values, pod_host, sidecars
+from lib.lab.run import waiting
 from lib.lab.slots import leases
 from lib.lab.storage import loop_disks, metadata_service
 from tests.harness import testing as shared
-from tests.harness import waiting
 from tests.harness.images import building
 from tests.harness.openstack import balancers, front, testing
 from tests.harness.pods import installed_node

@@ -16,12 +16,11 @@ import openstack.exceptions
 
 from lib.cloud.routes import Route
 from lib.kube import client, resources
-from lib.lab import errors, places
+from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane, kube_objects
 from lib.lab.openstack import accounts, cloud, layout
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.openstack import front
 from tests.harness.services import balancing
 
@@ -304,7 +303,7 @@ class RoutingRoom:
             )
         }
 
-    def served(self, numbers: Collection[int], within_s: float = 180.0) -> None:
+    def served(self, numbers: Collection[int]) -> None:
         """Wait until these Nodes, and no others of this room, have all they need."""
         expected = self.expected(numbers)
         pairs = {f"server-{self.name(n)}": set(self.cidrs(n)) for n in numbers}
@@ -321,7 +320,7 @@ class RoutingRoom:
             pairs_by_port = self.inside.pairs()
             return all(pairs_by_port.get(k, set()) >= some for k, some in pairs.items())
 
-        waiting.until(f"{len(numbers)} Nodes are routed to", holds, within_s, 0.3)
+        waiting.until(f"{len(numbers)} Nodes are routed to", holds, poll_s=0.3)
 
     # ------------------------------------------------------------ what is told
 
@@ -418,18 +417,17 @@ def quiet(room: RoutingRoom, for_s: float = 6.0) -> None:
     Raises:
         LabError: writes do not end.
     """
-    end = time.monotonic() + 180
-    last = time.monotonic()
-    while time.monotonic() - last < for_s:
+    began = time.monotonic()
+
+    def is_quiet() -> bool:
         writes = [
             call.at
             for call in list(room.entrance.calls)
             if call.service == layout.NEUTRON and call.method != "GET"
         ]
-        last = max([last if not writes else 0.0, *writes])
-        if time.monotonic() > end:
-            raise errors.LabError("writes of Neutron do not end")
-        time.sleep(0.3)
+        return time.monotonic() - max(writes, default=began) >= for_s
+
+    waiting.until("writes of Neutron end", is_quiet, poll_s=0.3)
 
 
 def stop(room: RoutingRoom) -> None:

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lib.kube import client
-from lib.lab import errors, places
+from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.openstack import accounts, cloud, layout, tenant
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from tests.harness.openstack import balancer_watch, balancers, front
 from tests.harness.services import services
 
@@ -29,7 +29,6 @@ PATIENCE_S = {"POST": 20.0, "PUT": 3.0, "DELETE": 6.0}
 """A lab on a busy machine takes minutes for what Octavia does in seconds. Polls that
 come so long after the last write are counted apart."""
 WRITES = frozenset({"POST", "PUT", "DELETE"})
-_POLL_S = 0.1
 POLLS_EACH = 4.0
 """Of one change of a load balancer, at most, from its write to ACTIVE; on average, and
 without those for which only a slow machine is the reason."""
@@ -251,20 +250,18 @@ class Counted:
         """Count them by method and path, ids left out."""
         return Counter(kind(call) for call in self.calls())
 
-    def rest(self, quiet_s: float, timeout_s: float = 60) -> None:
+    def rest(self, quiet_s: float) -> None:
         """Wait until none has come for so long.
 
         Raises:
             LabError: they do not end.
         """
-        end = time.monotonic() + timeout_s
-        while True:
+
+        def is_quiet() -> bool:
             last = max((call.at for call in self.calls()), default=self.began)
-            if time.monotonic() - last >= quiet_s:
-                return
-            if time.monotonic() > end:
-                raise errors.LabError(f"calls do not end: {self.calls()[-10:]}")
-            time.sleep(_POLL_S)
+            return time.monotonic() - last >= quiet_s
+
+        waiting.until(lambda: f"calls end: {self.calls()[-10:]}", is_quiet)
 
 
 def kind(call: front.Call) -> str:

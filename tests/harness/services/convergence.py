@@ -5,7 +5,6 @@ things of others lie, some with names like ours.
 """
 
 import dataclasses
-import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import errors
 from lib.lab.kube.kube_objects import Json
 from lib.lab.openstack import layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.openstack import balancer_watch, balancers, inventory
 from tests.harness.openstack.balancers import ADDRESSES, BALANCERS, GROUPS, PORTS
 from tests.harness.openstack.inventory import Inventory
@@ -21,7 +20,6 @@ from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
 NODES = 6
-WITHIN_S = 600.0
 QUIET_S = 6.0
 POLL_S = 1.0
 LEASE = (
@@ -95,7 +93,7 @@ def plant(room: Room, cluster_name: str) -> str:
     namesake = f"kube_service_{cluster_name}_{namespace}_at-once-0"
     other = add(namesake, OTHERS_PORTS, [namesake, "mooring:another-cluster:uid"])
     foreign = [other, add("somebody", OTHERS_PORTS, ["kube_service_somebody"])]
-    waiting.until("ACTIVE", lambda: not inactive(room, [own, *foreign]), WITHIN_S)
+    waiting.until("ACTIVE", lambda: not inactive(room, [own, *foreign]))
     load_balancers = balancers.listed(room.mine.connection, BALANCERS)
     text = (
         f"Floating IP for Kubernetes external service {namespace}/at-once-0"
@@ -298,19 +296,19 @@ def settle(ground: Ground, *, is_managed: bool = False) -> float:
     The cloud's APIs are read once the Services are served and no load balancer is
     changing: to read all costs Octavia a second of its processor.
     """
-    began = time.monotonic()
     problems: list[str] = []
     with ground.room.states() as states:
-        while time.monotonic() - began < WITHIN_S:
+
+        def is_settled() -> bool:
+            nonlocal problems
             problems = _waiting_for(ground.room, states)
             try:
                 problems = problems or wrong(ground, is_managed=is_managed)
             except errors.LabError as error:
                 problems = [str(error)]  # what was just listed may be gone
-            if not problems:
-                return time.monotonic() - began
-            time.sleep(POLL_S)
-    raise AssertionError("\n".join(problems))
+            return not problems
+
+        return waiting.until(lambda: "\n".join(problems), is_settled, poll_s=POLL_S)
 
 
 def _waiting_for(room: Room, states: balancer_watch.States) -> list[str]:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 from lib.kube import resources
-from lib.lab import errors, places
+from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane, simulated_kubelet
 from lib.lab.kube.kube_objects import NODE, Json, Objects
 from lib.lab.openstack import accounts, layout, tenant
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from tests.harness.openstack import front
 from tests.harness.services import reference, services
 
@@ -27,7 +27,6 @@ CLUSTER = "mooring-lab"
 QUIET_S = 5.0
 ENSURED = "EnsuredLoadBalancer"
 """The last Event about a new Service. Source: cloud-provider, service controller."""
-LONGEST_S = 900.0
 POLL_S = 0.3
 
 
@@ -141,12 +140,12 @@ class Handover:
         Raises:
             LabError: it did not come about in time.
         """
-        end = time.monotonic() + LONGEST_S
-        while not is_met():
-            if time.monotonic() > end:
-                left = ", ".join(self.unserved()) or "none"
-                raise errors.LabError(f"waited for {what}; without an address: {left}")
-            time.sleep(POLL_S)
+
+        def state() -> str:
+            left = ", ".join(self.unserved()) or "none"
+            return f"{what}; without an address: {left}"
+
+        waiting.until(state, is_met, poll_s=POLL_S)
 
     def settle(self) -> None:
         """Wait until all are served and no requests reach the cloud.

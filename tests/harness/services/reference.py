@@ -21,7 +21,6 @@ SERVICES = "service-lb-controller"
 """The controller that makes load balancers."""
 WORKERS = 4
 """Services in parallel: with more of them Octavia reports that the project is busy."""
-START_S = 60
 
 
 def cloud_conf(
@@ -86,7 +85,7 @@ def start_ccm(
     words = arguments(where, program, cloud_conf, cluster_name, controllers)
     port = where.port(PORT)
     processes.start(where, CCM, words)
-    processes.wait_for(where, CCM, lambda: not ports.free(port), START_S)
+    processes.wait_for(where, CCM, lambda: not ports.free(port))
 
 
 def stop_ccm(where: places.Places) -> None:

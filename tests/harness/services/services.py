@@ -3,14 +3,13 @@
 import contextlib
 import dataclasses
 import json
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import errors
 from lib.lab.kube import kube_objects
+from lib.lab.run import waiting
 
 TIMEOUT_S = 30.0
 POLL_S = 0.5
@@ -114,18 +113,18 @@ class Services:
             self._objects.patch(resources.SERVICES, name, metadata={"finalizers": None})
             self.delete([name])
 
-    def clear(self, timeout_s: float = 180.0) -> None:
+    def clear(self) -> None:
         """Delete all, and wait until they are gone.
 
         Raises:
             LabError: some are still there when the time is over.
         """
-        end = time.monotonic() + timeout_s
         self.delete(self.all())
-        while left := self.all():
-            if time.monotonic() > end:
-                raise errors.LabError(f"Services that do not go: {sorted(left)}")
-            time.sleep(POLL_S)
+        waiting.until(
+            lambda: f"Services are deleted: {sorted(self.all())}",
+            lambda: not self.all(),
+            poll_s=POLL_S,
+        )
 
 
 def port(number: int, protocol: str = "TCP", **more: object) -> Mapping[str, Any]:

@@ -13,8 +13,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.capi import core as core_manager
 from lib.lab.kube import control_plane
-from lib.lab.run import offspring, ports, processes, progress
-from tests.harness import waiting
+from lib.lab.run import offspring, ports, processes, progress, waiting
 
 TIMEOUT_S = 30.0
 CRDS = pathlib.Path("charts/capdvp/crds")

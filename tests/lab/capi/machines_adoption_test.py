@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from lib.lab.dvp import kinds
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.kube import audit
 from tests.harness.machines import life
 from tests.harness.machines.capi_stage import CapiStage

@@ -22,7 +22,7 @@ from lib.kube.resources import Resource
 from lib.lab.dvp.kinds import DISKS
 from lib.lab.dvp.kinds import MACHINES as VMS
 from lib.lab.kube import cluster
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.kube import audit
 from tests.harness.machines import (
     capdvp_replicas,

@@ -10,15 +10,13 @@ import pytest
 
 from lib.kube.resources import Resource
 from lib.lab.dvp.kinds import GROUP
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.machines import cluster_objects, life, losing_parent
 from tests.harness.machines.capdvp_replicas import CapdvpReplicas
 from tests.harness.machines.capi_stage import CapiStage
 from tests.harness.machines.losing_parent import LosingParent
 
-BACKOFF_S = 400.0
-"""Longer than the longest delay between two attempts."""
 QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota", True)
 CREATED = ("secrets", "virtualdisks", "virtualmachines")
 
@@ -53,7 +51,7 @@ def lost_responses(stage: CapiStage, proxy: LosingParent) -> str:
     """The first create of each kind succeeds, and its response is lost."""
     with proxy.losing(losing_parent.first_creates(*CREATED)) as lost:
         stage.fleet.scale(3)
-        after = stage.fleet.until_whole(3, BACKOFF_S)
+        after = stage.fleet.until_whole(3)
     assert sorted(sent.plural for sent in lost) == sorted(CREATED)
     return f"{len(lost)} responses lost; {after}"
 
@@ -62,9 +60,9 @@ def conflicts(stage: CapiStage, proxy: LosingParent) -> str:
     """The first write of each kind to each object is rejected with 409."""
     with proxy.rejecting(losing_parent.first_writes()) as rejected:
         stage.fleet.scale(4)
-        stage.fleet.until_whole(4, BACKOFF_S)
+        stage.fleet.until_whole(4)
         stage.fleet.scale(2)
-        after = stage.fleet.until_whole(2, BACKOFF_S)
+        after = stage.fleet.until_whole(2)
     methods = {sent.method for sent in rejected}
     assert {"POST", "DELETE"} <= methods
     return f"{len(rejected)} writes rejected ({', '.join(sorted(methods))}); {after}"
@@ -83,11 +81,11 @@ def quota(stage: CapiStage, proxy: LosingParent) -> str:
         .get("used"),
     )
     fleet.scale(3)
-    waiting.until("a condition names the quota", lambda: waits_for_quota(stage), 120)
+    waiting.until("a condition names the quota", lambda: waits_for_quota(stage))
     message = waits_for_quota(stage)
     assert len(fleet.picture().vms) == 2
     fleet.in_parent.delete(QUOTAS, "vms")
-    return f"{message!r}; {fleet.until_whole(3, BACKOFF_S)}"
+    return f"{message!r}; {fleet.until_whole(3)}"
 
 
 def waits_for_quota(stage: CapiStage) -> str:

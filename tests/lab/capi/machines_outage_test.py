@@ -10,15 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from lib.lab.dvp import kinds
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.machines import life
 from tests.harness.machines.capdvp_replicas import CapdvpReplicas
 from tests.harness.machines.capi_stage import CapiStage
 from tests.harness.machines.status_history import StatusHistory
 
 DOWN_S = 120.0
-BACKOFF_S = 400.0
-"""Longer than the longest delay between two attempts."""
 COUNT = 3
 MEMORY = "320Mi"
 Names = frozenset[str]
@@ -52,7 +50,7 @@ def begin_rollout(stage: CapiStage, old: Names) -> None:
         new = fleet.picture().machines - old
         return len(new) == 2
 
-    waiting.until("a second Machine is new", is_in_the_middle, BACKOFF_S)
+    waiting.until("a second Machine is new", is_in_the_middle)
 
 
 def test_a_rollout_survives_an_outage_of_the_parent(
@@ -69,7 +67,7 @@ def test_a_rollout_survives_an_outage_of_the_parent(
             count = len(fleet.machines())
         fleet.until_answered()
         began = time.monotonic()
-        after = fleet.until_whole(COUNT, BACKOFF_S, without=old)
+        after = fleet.until_whole(COUNT, without=old)
         took_s = time.monotonic() - began
     print(
         f"{count} Machines during {DOWN_S:.0f} s; whole {took_s:.1f} s later: {after}"

@@ -400,7 +400,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=900,
         )
         (answer,) = json.loads(result.stdout)
         assert isinstance(answer, dict)

@@ -18,9 +18,8 @@ from lib.csi.spec import csi_pb2
 from lib.lab import places
 from lib.lab.daemons import csi
 from lib.lab.openstack import accounts, tenant
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.volumes import decide, poll_interval
-from tests.harness import waiting
 from tests.harness.csi import csi_wire
 
 GIB = 2**30

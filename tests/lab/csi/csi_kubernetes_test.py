@@ -38,7 +38,7 @@ from lib.lab import places
 from lib.lab.daemons import csi
 from lib.lab.kube import control_plane, kube_objects
 from lib.lab.openstack import accounts, cloud, tenant
-from lib.lab.run import processes, progress
+from lib.lab.run import processes, progress, waiting
 from tests.harness import testing
 from tests.harness.csi import csi_keeper, csi_wire
 from tests.harness.kube import audit, roles
@@ -58,7 +58,7 @@ KEPT = testing.by_tier(10, 30)
 GROWN = testing.by_tier(2, 5)
 """Of those attached, and of those free."""
 KILLS = testing.by_tier(3, 5)
-PATIENCE_S = 240.0
+PATIENCE_S = waiting.LIMIT_S
 SEED = 7
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]

@@ -36,6 +36,7 @@ from lib.lab import places
 from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, tenant
 from lib.lab.openstack import cloud as lab_cloud
+from lib.lab.run import waiting
 from lib.volumes import callers, flow, model
 from lib.volumes.csi_codes import RefusedCall
 
@@ -44,7 +45,7 @@ CLUSTER = "races"
 BROKEN = "race-broken"
 """A type that no back end can make."""
 TIMES = 30.0
-PATIENCE_S = 180.0
+PATIENCE_S = waiting.LIMIT_S
 NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]

@@ -17,11 +17,12 @@ from lib.cloud.volumes import ById, VolumeId, VolumePhase, VolumeRequest, Volume
 from lib.lab import places
 from lib.lab.openstack import accounts, tenant
 from lib.lab.openstack import cloud as lab_cloud
+from lib.lab.run import waiting
 from lib.volumes import callers, flow, model
 from lib.volumes.csi_codes import RefusedCall
 
 GIB = 2**30
-PATIENCE_S = 180.0
+PATIENCE_S = waiting.LIMIT_S
 SHARED = "repairs-shared"
 """A type whose volumes several servers may hold."""
 

@@ -32,9 +32,8 @@ from lib.lab.daemons import csi
 from lib.lab.kube import control_plane, kube_objects
 from lib.lab.openstack import accounts, layout, tenant
 from lib.lab.openstack import cloud as lab_cloud
-from lib.lab.run import processes, progress
+from lib.lab.run import processes, progress, waiting
 from lib.volumes.csi_codes import NOT_FINAL, Code
-from tests.harness import waiting
 from tests.harness.csi import csi_front
 from tests.harness.openstack import front
 
@@ -46,7 +45,7 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 CLUSTER = "csi-sidecars"
 BROKEN = "sidecars-broken"
 """A type that no back end can create."""
-PATIENCE_S = 240.0
+PATIENCE_S = waiting.LIMIT_S
 POLL_S = 0.5
 """Some forty rows wait at the same time."""
 QUIET_S = 15.0
@@ -159,8 +158,7 @@ class Ground:
         waiting.until(
             f"claim {claim} is deleted",
             lambda: not self.objects.get(kube_objects.CLAIM, claim),
-            PATIENCE_S,
-            POLL_S,
+            poll_s=POLL_S,
         )
 
     def require_nothing(self, volume: str) -> None:
@@ -171,7 +169,7 @@ class Ground:
             stored = self.objects.get(kube_objects.VOLUME, volume)
             return stored is None and volume not in names
 
-        waiting.until(f"volume {volume} is deleted", is_absent, PATIENCE_S, POLL_S)
+        waiting.until(f"volume {volume} is deleted", is_absent, poll_s=POLL_S)
 
     def bound(self, claim: str) -> Json:
         """Wait until a claim is bound; return its PersistentVolume."""
@@ -182,7 +180,7 @@ class Ground:
                 return None
             return self.objects.get(kube_objects.VOLUME, stored["spec"]["volumeName"])
 
-        waiting.until(f"claim {claim} is bound", volume, PATIENCE_S, POLL_S)
+        waiting.until(f"claim {claim} is bound", volume, poll_s=POLL_S)
         existing = volume()
         assert existing is not None
         return existing
@@ -191,8 +189,7 @@ class Ground:
         waiting.until(
             f"{least} calls of {method} for {subject}",
             lambda: len(self.calls.codes(method, subject)) >= least,
-            PATIENCE_S,
-            POLL_S,
+            poll_s=POLL_S,
         )
 
     def is_repeated(self, method: str, subject: str, patience_s: float) -> bool:
@@ -328,8 +325,7 @@ def is_delayed(ground: Ground, claim: str) -> bool:
         f"CreateVolume of {claim} is repeated, or infeasible",
         lambda: len(ground.calls.codes(CREATE, claim)) >= 2
         or ground.is_infeasible(claim),
-        PATIENCE_S,
-        POLL_S,
+        poll_s=POLL_S,
     )
     if not ground.is_infeasible(claim):
         return False
@@ -362,8 +358,7 @@ def reschedule(ground: Ground, claim: str, node: str) -> str:
     waiting.until(
         f"claim {claim} has no selected Node",
         lambda: not ground.is_selected(claim),
-        PATIENCE_S,
-        POLL_S,
+        poll_s=POLL_S,
     )
     return Next.RESCHEDULE.name
 
@@ -400,8 +395,7 @@ def attacher_row(ground: Ground, code: Code, volume: Json) -> Result:
     waiting.until(
         f"{name} is deleted",
         lambda: not ground.objects.get(kube_objects.ATTACHMENT, name),
-        PATIENCE_S,
-        POLL_S,
+        poll_s=POLL_S,
     )
     del ground.calls.faults[PUBLISH, handle]
     codes = ground.calls.codes(UNPUBLISH, handle)
@@ -424,8 +418,7 @@ def resizer_row(ground: Ground, code: Code, claim: str, volume: Json) -> Result:
     waiting.until(
         f"claim {claim} is infeasible, or its expansion is repeated",
         lambda: is_infeasible() or len(ground.calls.codes(EXPAND, handle)) >= 3,
-        PATIENCE_S,
-        POLL_S,
+        poll_s=POLL_S,
     )
     observed = Next.INFEASIBLE.name if is_infeasible() else "repeated"
     del ground.calls.faults[EXPAND, handle]
@@ -496,8 +489,7 @@ def overload(ground: Ground) -> list[str]:
         waiting.until(
             "the driver rejects a call",
             lambda: begun(channel, 2.0).code() is grpc.StatusCode.UNAVAILABLE,
-            PATIENCE_S,
-            POLL_S,
+            poll_s=POLL_S,
         )
         volume = ground.claim(name, "now")
         ground.wait_for_calls(CREATE, name, 1)
@@ -508,8 +500,7 @@ def overload(ground: Ground) -> list[str]:
     waiting.until(
         f"CreateVolume of {name} succeeds, though the claim was deleted",
         lambda: ground.calls.codes(CREATE, name)[-1] == "OK",
-        PATIENCE_S,
-        POLL_S,
+        poll_s=POLL_S,
     )
     return finished(ground, name, volume)
 

@@ -12,11 +12,12 @@ from lib.cloud.openstack.catalog import offers
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.lab import places
 from lib.lab.openstack import accounts, tenant
+from lib.lab.run import waiting
 from tests.contract import catalog
 from tests.harness.openstack import seed_data
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
-PATIENCE_S = 180.0
+PATIENCE_S = waiting.LIMIT_S
 
 
 class Real:

@@ -14,7 +14,7 @@ import yaml
 from lib.kube import client, errors, resources
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
-from tests.harness import waiting
+from lib.lab.run import waiting
 
 TIMEOUT_S = 10.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -121,7 +121,7 @@ def definitions() -> list[dict[str, Any]]:
 
 
 def wait_until_served(api: client.Api, kind: resources.Resource) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + waiting.LIMIT_S
     while True:
         try:
             api.list_page(kind, query={"limit": "1"}, timeout_s=TIMEOUT_S)

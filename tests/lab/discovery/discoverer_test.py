@@ -21,8 +21,7 @@ from lib.lab.daemons import discoverer
 from lib.lab.daemons.discoverer import Daemon
 from lib.lab.kube import control_plane
 from lib.lab.openstack import accounts, cloud, layout, tenant
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.kube import roles
 from tests.harness.openstack import front
 from tests.harness.openstack import seed_data as seeding
@@ -218,7 +217,7 @@ def go_by(daemon: Daemon, count: int) -> None:
         assert daemon.ask("/healthz") == (200, "ok")
         return daemon.passes() >= enough
 
-    waiting.until(f"{count} cycles", gone_by, 60)
+    waiting.until(f"{count} cycles", gone_by)
 
 
 @pytest.fixture(scope="module")
@@ -534,7 +533,7 @@ def test_orphans_are_told_by_name_and_by_handle(
     """
     expected = (({"id": volume(seed_data, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
     series = "cloud_data_discovery_orphaned_disk_info"
-    waiting.until("the orphan", lambda: daemon.samples(series) == expected, 90)
+    waiting.until("the orphan", lambda: daemon.samples(series) == expected)
 
 
 def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(

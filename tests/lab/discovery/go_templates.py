@@ -27,7 +27,7 @@ def engine(folder: pathlib.Path) -> Render:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=900,
         )
         answers: list[dict[str, str]] = json.loads(result.stdout)
         return answers

@@ -22,8 +22,7 @@ from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import DISKS
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.dvp import dvp_manager, dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.dvp.faulty_parent import FaultyParent
@@ -152,7 +151,7 @@ class Discovery:
     def wait_for_cycles(self, number: int) -> None:
         """Return after some more cycles."""
         until = self.cycles() + number
-        waiting.until(f"{number} cycles", lambda: self.cycles() >= until, 60)
+        waiting.until(f"{number} cycles", lambda: self.cycles() >= until)
 
 
 def entry(item: Json) -> Json:
@@ -253,7 +252,7 @@ def test_a_disk_without_a_volume_is_reported(
 ) -> None:
     """Neither one of a PersistentVolume, nor of a VM, nor of another child."""
     expected = (({"id": "pvc-lost", "name": "pvc-lost"}, 1.0),)
-    waiting.until("the orphan", lambda: daemon.samples(ORPHANED) == expected, 60)
+    waiting.until("the orphan", lambda: daemon.samples(ORPHANED) == expected)
     present = {disk["metadata"]["name"] for disk in discovery.objects.all(DISKS)}
     assert present == {"pvc-known", "pvc-lost", "pvc-theirs", "node-1-boot"}
 
@@ -305,11 +304,11 @@ def test_the_parent_may_be_down_for_cycles(
         steps = failing(daemon)
         types = daemon.raised(REQUEST_ERROR, "type")
         passes = daemon.passes()
-        waiting.until("more attempts", lambda: daemon.passes() >= passes + 6, 60)
+        waiting.until("more attempts", lambda: daemon.passes() >= passes + 6)
         assert daemon.ask("/healthz") == (200, "ok")
         now = (discovery.published(), set(discovery.classes()), discovery.default())
         assert now == before
-    seconds = waiting.until("the parent is used again", lambda: not failing(daemon), 90)
+    seconds = waiting.until("the parent is used again", lambda: not failing(daemon))
     print(
         f"failing steps: {', '.join(sorted(steps))}; types: {', '.join(sorted(types))}"
     )
@@ -353,7 +352,7 @@ def test_a_rotated_token_needs_no_restart(
             "the failures are shown",
             lambda: failing(daemon) >= {"discovery_data", "orphaned_disks"},
         )
-    seconds = waiting.until("the new token is used", lambda: not failing(daemon), 90)
+    seconds = waiting.until("the new token is used", lambda: not failing(daemon))
     print(f"new token used after {seconds:.1f} s")
     assert process.is_running(), "restarted"
 

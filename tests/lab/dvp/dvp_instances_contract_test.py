@@ -10,8 +10,8 @@ from lib.cloud.dvp.instances import cloud
 from lib.cloud.model import AddressType
 from lib.lab.dvp.kinds import MACHINES
 from lib.lab.dvp.project import Project
+from lib.lab.run import waiting
 from tests.contract import instances
-from tests.harness import waiting
 from tests.harness.dvp import dvp_manager, dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
 

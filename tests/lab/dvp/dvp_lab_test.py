@@ -9,13 +9,13 @@ import pytest
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.dvp import parent
-from lib.lab.run import ports
+from lib.lab.run import ports, waiting
 from lib.lab.slots import leases
 from tests.harness.daemons.lab_tool import LabTool, environment
 
 OFFSET = 400
 """Of the ports, from those of the slot."""
-LIMIT_S = 420
+LIMIT_S = waiting.LIMIT_S
 STEPS = (
     "Stop the server mooring-lab-2",
     "Start the server mooring-lab-2 again",

@@ -59,7 +59,7 @@ def test_a_thousand_nodes_are_few_requests(
     pex = pexes.beside(dvp_manager.NAME)
     before = requests(parent, project)
     with dvp_manager.running(where, pex, words, env):
-        took_s = nodes.until("all initialised", lambda: not nodes.new(), 600)
+        took_s = nodes.until("all initialised", lambda: not nodes.new())
         used = requests(parent, project) - before
         print(f"{NUMBER} Nodes initialised in {took_s:.0f} s: {dict(used)}")
         assert used.total() <= MOST_REQUESTS

@@ -14,7 +14,7 @@ from lib.lab.dvp import project as projects
 from lib.lab.dvp import quantities
 from lib.lab.dvp.kinds import ATTACHMENTS, DISKS, MACHINES
 from lib.lab.dvp.project import Project
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import csi_dvp, recorder
 from tests.harness.dvp.dvp_parent import DvpParent, machine_spec
 
@@ -249,7 +249,7 @@ def test_each_rpc_waits_for_both_sides(
         parent.configure({"hold": held})
         with beside(call) as rpc:
             try:
-                waiting.until(f"{held} is due", is_reached, 30)
+                waiting.until(f"{held} is due", is_reached)
                 rpc.still_waits()
             finally:
                 parent.reset()

@@ -17,7 +17,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.kinds import CHECKED_SERVICES, MACHINES
 from lib.lab.dvp.project import Project
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import dvp_manager
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.services.services import WEB, Services

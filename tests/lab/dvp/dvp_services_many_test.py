@@ -21,8 +21,7 @@ from lib.lab.daemons import ccm, metrics
 from lib.lab.dvp.kinds import MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import simulated_kubelet
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.dvp import dvp_manager
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.services.services import Services
@@ -31,7 +30,6 @@ FEW, MANY, NUMBER = 100, 1000, 100
 MOST_REQUESTS = 12
 RSS_MAX_MIB = 150
 SETTLE_S = 20.0
-PATIENCE_S = 600.0
 HOUR = (
     "--lb-drift-period=10s",
     "--node-status-update-frequency=5s",
@@ -147,23 +145,23 @@ def test_one_more_node_of_a_service_is_one_write(crowd: Crowd) -> None:
     """A Service of 100 Nodes is 101 writes: its object, and a label for each VM."""
     crowd.boot(FEW, "few")
     with running(crowd):
-        waiting.until("initialised", lambda: not crowd.nodes.new(), PATIENCE_S)
+        waiting.until("initialised", lambda: not crowd.nodes.new())
         before = crowd.requests()
         document = crowd.services.make("web")
         key = lb_names.label_key(lb_names.object_name(document["metadata"]["uid"]))
-        waiting.until("labels", lambda: crowd.labelled(key) == FEW, PATIENCE_S)
+        waiting.until("labels", lambda: crowd.labelled(key) == FEW)
         waiting.until("address", lambda: crowd.has_address("web"))
         sent = writes(crowd.requests() - before)
         print(f"a Service of {FEW} Nodes: {sent}")
         assert sum(sent.values()) == FEW + 1
         before = crowd.requests()
         crowd.boot(1, "more")
-        waiting.until("one more", lambda: crowd.labelled(key) == FEW + 1, PATIENCE_S)
+        waiting.until("one more", lambda: crowd.labelled(key) == FEW + 1)
         sent = writes(crowd.requests() - before)
         print(f"one more Node: {sent}")
         assert sum(sent.values()) == 1
         crowd.services.delete(["web"])
-        waiting.until("deleted", lambda: not crowd.services.all(), PATIENCE_S)
+        waiting.until("deleted", lambda: not crowd.services.all())
 
 
 def writes(counts: collections.Counter[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -181,9 +179,8 @@ def test_a_restart_with_a_hundred_services_writes_nothing(crowd: Crowd) -> None:
         took_s = waiting.until(
             "addresses",
             lambda: all(crowd.has_address(name) for name in crowd.services.all()),
-            PATIENCE_S,
         )
-        waiting.until("initialised", lambda: not crowd.nodes.new(), PATIENCE_S)
+        waiting.until("initialised", lambda: not crowd.nodes.new())
         used = crowd.requests() - before
         print(f"{NUMBER} Services adopted in {took_s:.0f} s: {dict(used)}")
         assert writes(used) == {("patch", "services"): NUMBER}

@@ -22,8 +22,8 @@ from lib.lab.artifacts import pexes
 from lib.lab.dvp.kinds import CHECKED_SERVICES, MACHINES
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
+from lib.lab.run import waiting
 from mooring.commands import main
-from tests.harness import waiting
 from tests.harness.dvp import dvp_manager, dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit

@@ -20,8 +20,8 @@ from lib.lab.dvp import quantities
 from lib.lab.dvp.kinds import ATTACHMENTS, DISKS
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, control_plane, kube_objects
-from lib.lab.run import processes, progress
-from tests.harness import testing, waiting
+from lib.lab.run import processes, progress, waiting
+from tests.harness import testing
 from tests.harness.csi import csi_keeper
 from tests.harness.dvp import csi_dvp
 from tests.harness.dvp.dvp_parent import DvpParent
@@ -30,7 +30,6 @@ NODES = ("node-1", "node-2", "node-3", "node-4")
 """Of 15 volumes each: all claims have a place."""
 CLAIMS = 50
 KILLS = 4
-PATIENCE_S = 300.0
 SEED = 7
 Json = dict[str, Any]
 
@@ -45,7 +44,7 @@ class Ground:
     keeper: csi_keeper.CsiKeeper
 
     def until(self, what: str, is_met: Any) -> None:
-        seconds = waiting.until(what, is_met, PATIENCE_S, 0.3)
+        seconds = waiting.until(what, is_met, poll_s=0.3)
         print(f"{what:60} {seconds:6.1f} s")
 
     def claim(self, name: str, gib: int = 1) -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lib.kube import client, errors, resources
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp.dvp_parent import DvpParent
 
 TIMEOUT_S = 10.0
@@ -93,7 +93,7 @@ def api(parent: DvpParent) -> client.Api:
             body=body,
             timeout_s=TIMEOUT_S,
         )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + waiting.LIMIT_S
     while True:
         try:
             parent.api.list_page(CLASSES, query={"limit": "1"}, timeout_s=TIMEOUT_S)

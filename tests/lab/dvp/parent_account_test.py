@@ -44,7 +44,7 @@ def applied(parent: DvpParent, project: Project) -> str:
         input=printed.stdout,
         text=True,
         check=True,
-        timeout=60,
+        timeout=900,
     )
     return project.namespace
 

@@ -18,8 +18,8 @@ from lib.cloud.model import Absent, InstanceRef, Unknown
 from lib.daemon import counting, reopening
 from lib.lab import places
 from lib.lab.openstack import accounts, cloud, layout, tenant
+from lib.lab.run import waiting
 from openstack_ccm import cloud_conf
-from tests.harness import waiting
 
 NOBODY = InstanceRef("", "openstack:///00000000-0000-0000-0000-000000000000")
 WITHIN_S = 10.0

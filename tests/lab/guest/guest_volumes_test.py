@@ -17,8 +17,9 @@ import pytest
 
 from lib.csi.spec import csi_pb2
 from lib.lab.artifacts import pexes
+from lib.lab.run import waiting
 from lib.lab.slots import leases
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.guest import guest_packages, initramfs, virtual_machine
 
 IMAGES = pathlib.Path("tests/lib/cloud/openstack/instance_metadata/images")

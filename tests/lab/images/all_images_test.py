@@ -11,9 +11,9 @@ import pytest
 from lib.lab import errors, places
 from lib.lab.artifacts import programs
 from lib.lab.images import description, images, publishing, sizes
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.lab.slots import leases
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.images import bills, building, container, provider_files
 from tests.harness.images.building import Surroundings
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -33,7 +33,7 @@ from lib.kube import (
 )
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
-from lib.lab.run import processes, progress
+from lib.lab.run import processes, progress, waiting
 
 LEASE = "tests-election"
 NAMESPACE = "default"
@@ -42,7 +42,7 @@ WRITERS = 4
 RENEWALS = 10
 HANDED_OVER_S = LEASE_S - 2 * RETRY_S
 """Whoever waited for the end of the Lease would take longer."""
-PATIENCE_S = 180.0
+PATIENCE_S = waiting.LIMIT_S
 TIMEOUT_S = 10.0
 SENT_S, STOPPED_S = 2.0, 3.0
 LATE = "late"
@@ -195,12 +195,13 @@ class Race:
 
     def wait_for(self, identity: str) -> float:
         """Wait until somebody holds the Lease and writes; give the seconds it took."""
-        began = time.monotonic()
-        until(lambda: self.holder() == identity, f"{identity} leads")
-        took_s = time.monotonic() - began
-        until(
-            lambda: any(author == identity for _, author in self.writes()),
+        took_s = waiting.until(
+            f"{identity} leads", lambda: self.holder() == identity, poll_s=0.02
+        )
+        waiting.until(
             f"{identity} writes",
+            lambda: any(author == identity for _, author in self.writes()),
+            poll_s=0.02,
         )
         return took_s
 
@@ -208,13 +209,6 @@ class Race:
         for process in self.running.values():
             process.kill()
             process.communicate()
-
-
-def until(is_met: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
-    end = time.monotonic() + timeout_s
-    while not is_met():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 class StoppedBeforeBody(urllib3.connection.HTTPSConnection):
@@ -282,7 +276,7 @@ def under_load(race: Race) -> str:
     def times() -> list[float]:
         return [at for _, holder, at in race.history if holder == "a"]
 
-    until(lambda: len(times()) >= RENEWALS, "renewals")
+    waiting.until("renewals", lambda: len(times()) >= RENEWALS, poll_s=0.02)
     longest_s = max(b - a for a, b in itertools.pairwise(times()))
     assert {holder for _, holder, _ in race.history} == {"a"}
     assert race.running["a"].poll() is None, "it has lost the Lease"

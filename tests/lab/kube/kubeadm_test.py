@@ -29,7 +29,7 @@ def validate(kubeadm: pathlib.Path, file: pathlib.Path) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=900,
         check=False,
     )
     print(done.stdout)

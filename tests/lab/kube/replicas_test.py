@@ -23,8 +23,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane, simulated_kubelet
-from lib.lab.run import processes, progress
-from tests.harness import waiting
+from lib.lab.run import processes, progress, waiting
 from tests.harness.kube import audit
 
 NODES = tuple(f"replica-{n}" for n in range(1, 5))

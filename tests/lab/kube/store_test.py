@@ -16,8 +16,7 @@ import pytest
 from lib.kube import client, errors, kube_config, objects, resources, store
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
-from lib.lab.run import processes, progress
-from tests.harness import waiting
+from lib.lab.run import processes, progress, waiting
 from tests.harness.faults import tcp_proxy
 
 NODES = 40

@@ -9,7 +9,6 @@ import contextlib
 import datetime
 import json
 import pathlib
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,7 +18,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane, simulated_kubelet
-from lib.lab.run import processes, progress
+from lib.lab.run import processes, progress, waiting
 from tests.harness.kube import audit
 
 SERVERS = {
@@ -52,14 +51,15 @@ WANTED = {
 }
 
 
-def until(what: str, is_met: Callable[[], bool], timeout_s: float = 180) -> None:
-    end = time.monotonic() + timeout_s
-    while True:
+def until(what: str, is_met: Callable[[], bool], poll_s: float = 0.2) -> None:
+    """Wait for it; an API server that is away is no answer."""
+
+    def holds() -> bool:
         with contextlib.suppress(kube_errors.KubeError):
-            if is_met():
-                return
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
+            return is_met()
+        return False
+
+    waiting.until(what, holds, poll_s=poll_s)
 
 
 def is_made(api: client.Api, name: str, *, is_new: bool) -> bool:

@@ -15,13 +15,14 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster, control_plane, kube_objects, kubelet
 from lib.lab.openstack import grounds
+from lib.lab.run import waiting
 from lib.lab.slots import leases
 from lib.lab.storage import loop_disks, node_keeper, storage_node, volume_client
 from lib.lab.whole import record, whole
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.daemons import lab_tool, node_tool
 
-LIMIT_S = 900
+LIMIT_S = waiting.LIMIT_S
 OFFSET = 400
 
 STEPS = (

@@ -14,7 +14,7 @@ from lib.kube import client
 from lib.lab import places
 from lib.lab.dvp import kinds
 from lib.lab.dvp.project import Project
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import parent_fixtures
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.machines import capdvp_bench, vm_starts
@@ -33,7 +33,6 @@ NUMBER = 1000
 NAMES = tuple(f"many-{number:04}" for number in range(NUMBER))
 REQUESTS_MAX = 12
 RSS_MAX_MIB = 150
-PATIENCE_S = 400.0
 SYNC = "--sync-period=10s"
 IDLE_S = 65.0
 """Six drift checks: those of an hour with the default period."""
@@ -73,8 +72,7 @@ def test_a_thousand_machines_are_adopted(bench: CapdvpBench) -> None:
     took_s = waiting.until(
         "all are provisioned",
         lambda: bench.core.provisioned().issuperset(NAMES),
-        PATIENCE_S,
-        2.0,
+        poll_s=2.0,
     )
     used = bench.to_parent()
     print(f"{NUMBER} machines adopted in {took_s:.0f} s, {bench.rss_mib():.0f} MiB")

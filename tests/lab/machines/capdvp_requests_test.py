@@ -14,7 +14,7 @@ from lib.kube import client
 from lib.lab import places
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.project import Project
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import parent_fixtures
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.machines import capdvp_bench, vm_starts
@@ -34,7 +34,6 @@ NUMBER = 200
 VM_S = 2.0
 WAITS_S = 40.0
 """The reference polls a VM every 30 s, and a disk every second."""
-PATIENCE_S = 300.0
 DISK = {"size": "32Mi", "storageClass": projects.STORAGE_AT_ONCE}
 
 
@@ -116,8 +115,7 @@ def test_two_hundred_machines_in_parallel(bench: CapdvpBench) -> None:
         waiting.until(
             "they run",
             lambda: bench.core.provisioned().issuperset(names),
-            PATIENCE_S,
-            0.5,
+            poll_s=0.5,
         )
         took_s = time.monotonic() - began
     used = sent(bench, before)

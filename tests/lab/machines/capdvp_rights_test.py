@@ -22,8 +22,7 @@ from lib.lab import places
 from lib.lab.dvp import kinds
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.project import Project
-from lib.lab.run import ports, tls
-from tests.harness import waiting
+from lib.lab.run import ports, tls, waiting
 from tests.harness.dvp import parent_fixtures
 from tests.harness.dvp.dvp_parent import (
     CLUSTER,

@@ -10,7 +10,7 @@ from lib.kube import client, resources
 from lib.lab import places
 from lib.lab.dvp import kinds
 from lib.lab.dvp.project import Project
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.dvp import dvp_parent, parent_fixtures
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.kube import audit

@@ -17,8 +17,8 @@ from lib.lab import places
 from lib.lab.dvp import kinds
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
+from lib.lab.run import waiting
 from mooring.commands import main
-from tests.harness import waiting
 from tests.harness.dvp import dvp_manager, parent_fixtures
 from tests.harness.dvp.dvp_parent import (
     CLUSTER,

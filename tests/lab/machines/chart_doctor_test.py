@@ -23,8 +23,8 @@ from lib.lab import places
 from lib.lab.dvp import project as projects
 from lib.lab.dvp.project import Project
 from lib.lab.kube import cluster, control_plane, kube_objects
+from lib.lab.run import waiting
 from mooring.commands import main
-from tests.harness import waiting
 from tests.harness.dvp import parent_fixtures
 from tests.harness.dvp.dvp_parent import CLUSTER, DvpParent
 from tests.harness.machines.dvp_child import TEMPLATES, DvpChild

@@ -20,9 +20,9 @@ from lib.cloud.model import Address, AddressType
 from lib.kube import client, errors, events, resources, store
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
+from lib.lab.run import waiting
 from lib.machines import act, bootstrap, kinds, model, status
 from lib.plans import engine
-from tests.harness import waiting
 
 TIMEOUT_S = 10.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -20,8 +20,8 @@ from lib.csi.spec import csi_pb2
 from lib.csi.spec import pluginregistration_pb2 as registration_pb2
 from lib.lab import places
 from lib.lab.artifacts import pexes
+from lib.lab.run import waiting
 from lib.lab.storage import loop_disks
-from tests.harness import waiting
 from tests.harness.csi import csi_wire
 
 M = TypeVar("M", bound=message.Message)

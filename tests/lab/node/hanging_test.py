@@ -13,8 +13,8 @@ import pytest
 
 from lib.csi.spec import csi_pb2
 from lib.lab import errors
+from lib.lab.run import waiting
 from lib.lab.storage import loop_disks
-from tests.harness import waiting
 from tests.harness.node import hanging_disks, node_plugins
 from tests.harness.node.node_plugins import MountedVolume, NodePluginProcess
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.node import hanging_disks
 
 KILLED = """\

@@ -27,7 +27,7 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster, pki, simulated_kubelet
 from lib.lab.openstack import accounts, layout, tenant
-from lib.lab.run import tls
+from lib.lab.run import tls, waiting
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 
@@ -55,7 +55,7 @@ AT_RUN_TIME = (
 SECRET = "wrong-but-secret"
 SERVER = "bad-input-1"
 FORM = "bad-input-form"
-PATIENCE_S = 180.0
+PATIENCE_S = waiting.LIMIT_S
 WATCH_S = 8.0
 CALLS_MAX = 30
 """Of one daemon to the cloud, or without an answer to the API server, in WATCH_S; a
@@ -205,7 +205,7 @@ def bad_flags(ground: Ground, port: int) -> Started:
 
 def run(ground: Ground, words: Sequence[str]) -> tuple[int, str]:
     done = subprocess.run(
-        words, env=ground.env, capture_output=True, text=True, timeout=180, check=False
+        words, env=ground.env, capture_output=True, text=True, timeout=900, check=False
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -448,7 +448,7 @@ def rows(
 def all_told(table: Mapping[str, Row], api: client.Api) -> dict[str, str]:
     """Wait until every daemon serves and has reported its problem; return the reports.
 
-    A row that is missing was not reported within three minutes.
+    A row that is missing was not reported within waiting.LIMIT_S.
     """
     messages: dict[str, str] = {}
     end = time.monotonic() + PATIENCE_S

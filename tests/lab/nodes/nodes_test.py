@@ -18,7 +18,7 @@ from lib.lab.daemons import ccm
 from lib.lab.grounds import servers
 from lib.lab.kube import simulated_kubelet
 from lib.lab.openstack import accounts, tenant
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 
 NAMES = tuple(f"e2e-{n}" for n in range(1, 6))
 REFRESH_S = 3
@@ -48,15 +48,11 @@ class Story:
         node: Node = json.loads(read)
         return node
 
-    def until(
-        self, what: str, is_met: Callable[[], bool], timeout_s: float = 180
-    ) -> None:
+    def until(self, what: str, is_met: Callable[[], bool]) -> None:
         began = time.monotonic()
         result = "not seen"
         try:
-            while not is_met():
-                assert time.monotonic() - began < timeout_s, what
-                time.sleep(0.3)
+            waiting.until(what, is_met, poll_s=0.3)
             result = "seen"
         finally:
             self.rows.append((what, result, time.monotonic() - began))

@@ -16,9 +16,8 @@ from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, kube_files
 from lib.lab.openstack import accounts, lab, layout, tenant
-from lib.lab.run import processes, tls
+from lib.lab.run import processes, tls, waiting
 from lib.lab.slots import leases
-from tests.harness import waiting
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 READERS = """

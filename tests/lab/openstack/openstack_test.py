@@ -1,8 +1,7 @@
 """The lab's OpenStack does what the tests of others rely on."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import openstack
@@ -12,7 +11,7 @@ import pytest
 from lib.lab import errors, places
 from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, cloud, lab, layout, tenant
-from lib.lab.run import processes, progress
+from lib.lab.run import processes, progress, waiting
 from lib.lab.slots import leases
 
 LATE_S = 10.0
@@ -29,14 +28,6 @@ def user(where: places.Places) -> Iterator[tenant.Tenant]:
     yield mine
     mine.clear()
     connection.close()
-
-
-def until(ready: Callable[[], bool], timeout_s: float = 180) -> None:
-    """Wait until the real cloud has come so far."""
-    end = time.monotonic() + timeout_s
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.2)
 
 
 def test_every_service_answers_and_a_second_start_changes_nothing(
@@ -79,7 +70,7 @@ def test_a_server_runs_stops_starts_changes_its_name_and_goes(
     assert {item.name for item in user.items()} == {"afterlife"}
     user.delete(server.id)
 
-    until(lambda: not user.items())
+    waiting.until("the cloud follows", lambda: not user.items())
     user.delete(server.id)
 
 
@@ -87,10 +78,16 @@ def test_a_floating_ip_shows_among_the_servers_addresses(user: tenant.Tenant) ->
     server = user.boot_all(["outside"])["outside"]
 
     address = user.add_floating_ip(server.id)
-    until(lambda: any(address in item.addresses for item in user.items()))
+    waiting.until(
+        "the cloud follows",
+        lambda: any(address in item.addresses for item in user.items()),
+    )
     user.remove_floating_ips(server.id)
 
-    until(lambda: all(address not in item.addresses for item in user.items()))
+    waiting.until(
+        "the cloud follows",
+        lambda: all(address not in item.addresses for item in user.items()),
+    )
     user.delete(server.id)
 
 
@@ -114,7 +111,9 @@ def test_a_volume_is_attached_and_detached(user: tenant.Tenant) -> None:
     volume = blocks.create_volume(name="data", size=1)
 
     def reaches(status: str) -> None:
-        until(lambda: blocks.get_volume(volume.id).status == status)
+        waiting.until(
+            "the cloud follows", lambda: blocks.get_volume(volume.id).status == status
+        )
 
     reaches("available")
     compute.create_volume_attachment(server.id, volume_id=volume.id)
@@ -131,8 +130,10 @@ def test_a_load_balancer_becomes_active_and_takes_a_floating_ip(
     balancers, network = user.connection.load_balancer, user.connection.network
     subnet = network.find_subnet("lab-subnet", ignore_missing=False)
     balancer = balancers.create_load_balancer(name="front", vip_subnet_id=subnet.id)
-    until(
-        lambda: balancers.get_load_balancer(balancer.id).provisioning_status == "ACTIVE"
+    waiting.until(
+        "the cloud follows",
+        lambda: balancers.get_load_balancer(balancer.id).provisioning_status
+        == "ACTIVE",
     )
     public = network.find_network("public", ignore_missing=False)
     vip = network.create_ip(floating_network_id=public.id, port_id=balancer.vip_port_id)
@@ -141,7 +142,9 @@ def test_a_load_balancer_becomes_active_and_takes_a_floating_ip(
 
     network.delete_ip(vip)
     balancers.delete_load_balancer(balancer.id, cascade=True)
-    until(lambda: balancers.find_load_balancer(balancer.id) is None)
+    waiting.until(
+        "the cloud follows", lambda: balancers.find_load_balancer(balancer.id) is None
+    )
 
 
 def test_services_and_servers_survive_a_restart(

@@ -23,7 +23,6 @@ from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage
 
 Spec = dict[str, Any]
-PATIENCE_S = 180
 SECRET = "s3cret-of-the-test"
 ROUTINE = ("Applying", "Waiting", "Deleting", "Draft", "NotAccepted")
 STORED = "certificates-of-the-test"
@@ -230,13 +229,12 @@ def reported(
         f"a condition {reason} with {words}",
         lambda: refusal(site, name)[0] == reason
         and all(word in refusal(site, name)[1] for word in words),
-        PATIENCE_S,
     )
     message = refusal(site, name)[1]
     owner = site.get(deployment.DEPLOYMENTS, name)
     assert owner is not None
     uid = owner["metadata"]["uid"]
-    recorded = site.wait(f"an Event {reason}", lambda: warnings(site, uid), PATIENCE_S)
+    recorded = site.wait(f"an Event {reason}", lambda: warnings(site, uid))
     assert [(event["reason"], event["message"]) for event in recorded] == [
         (reason, events.bounded(message))
     ]
@@ -285,7 +283,6 @@ def test_a_mistake_is_named(row: Row, site: OperatorStage, address: str) -> None
             site.wait(
                 f"{row.installed} is installed nevertheless",
                 lambda: row.installed in site.revisions(),
-                PATIENCE_S,
             )
         elif row.reason != "Failed" or "http" in message:
             assert not any(number for number in site.revisions().values())
@@ -365,7 +362,7 @@ def test_a_missing_permission_is_named(site: OperatorStage, address: str) -> Non
         reported(site, "Forbidden", ("permission", "helmbundles"))
         assert not site.revisions()
         put_rules(site, role["rules"])
-        site.wait("it goes on", lambda: refusal(site) == ("", ""), PATIENCE_S)
+        site.wait("it goes on", lambda: refusal(site) == ("", ""))
     finally:
         put_rules(site, role["rules"])
         site.forget()
@@ -455,7 +452,6 @@ def test_a_namespace_that_does_not_exist_is_named(site: OperatorStage) -> None:
                 for entry in entries_of(site.log()[logged:])
                 if absent in json.dumps(entry)
             ],
-            PATIENCE_S,
         )
         writes = [
             row
@@ -493,9 +489,7 @@ def test_another_namespace_is_named(site: OperatorStage, address: str) -> None:
         return " ".join(f"{row['reason']}: {row['message']}" for row in rows)
 
     try:
-        site.wait(
-            "a condition", lambda: "NamespaceNotServed" in condition(), PATIENCE_S
-        )
+        site.wait("a condition", lambda: "NamespaceNotServed" in condition())
         assert_all((elsewhere, "--namespace", deployment.NAMESPACE), condition())
     finally:
         site.api.delete(

@@ -73,7 +73,7 @@ def test_the_change_that_it_shows_is_refused_for_its_user(tool: LabTool) -> None
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
         check=False,
     )
     print(done.stderr)

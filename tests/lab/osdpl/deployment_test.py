@@ -80,7 +80,6 @@ SELECTORS = {
 CHECKOUT = "MOORING_OPENSTACK_HELM"
 RSS_MAX = 120 * 1024 * 1024
 PATIENCE_S = 300
-INSTALL_S = 900
 QUIET_S = 6
 OWNER = "meta.helm.sh/release-name"
 
@@ -102,8 +101,7 @@ def test_nothing_is_installed_before_what_it_needs_is_ready(
     site.wait(
         f"{first} are deployed",
         lambda: first <= {row.release for row in site.observe().rows if row.revision},
-        INSTALL_S,
-        stage.OBSERVE_S,
+        poll_s=stage.OBSERVE_S,
     )
     time.sleep(3)
     assert not AFTER_DATABASE & site.revisions().keys()
@@ -113,7 +111,6 @@ def test_nothing_is_installed_before_what_it_needs_is_ready(
         in {row.release: row.waiting_for for row in site.observe().rows}.get(
             "openstack-keystone", ""
         ),
-        PATIENCE_S,
     )
     site.hold()
     print(f"first releases after {time.monotonic() - began:.1f} s")
@@ -121,7 +118,7 @@ def test_nothing_is_installed_before_what_it_needs_is_ready(
 
 def test_all_releases_are_deployed_and_all_workloads_ready(site: OperatorStage) -> None:
     began = time.monotonic()
-    observed = site.wait_complete(INSTALL_S)
+    observed = site.wait_complete()
     print(f"the other releases took {time.monotonic() - began:.1f} s")
     assert {row.release: row.service for row in observed.rows} == RELEASES
     assert all(row.workloads for row in observed.rows)
@@ -315,7 +312,7 @@ def asked_meanwhile(site: OperatorStage) -> list[audit.Row]:
 
 
 def test_without_changes_nothing_is_requested(site: OperatorStage) -> None:
-    site.wait("it asks for nothing", lambda: not asked_meanwhile(site), PATIENCE_S)
+    site.wait("it asks for nothing", lambda: not asked_meanwhile(site))
     resident = site.process().memory_info().rss
     print(f"RSS {resident / 1024 / 1024:.0f} MiB")
     assert resident < RSS_MAX
@@ -438,9 +435,8 @@ def test_one_changed_value_is_one_run_of_helm(site: OperatorStage) -> None:
     site.wait(
         "keystone has 2 replicas",
         lambda: workloads(site)["keystone-api"]["replicas"] == 2,
-        PATIENCE_S,
     )
-    site.wait_complete(PATIENCE_S)
+    site.wait_complete()
     assert site.revisions() == {**before, "openstack-keystone": 2}
 
 
@@ -455,7 +451,6 @@ def test_a_killed_controller_is_completed_by_its_successor(site: OperatorStage) 
         lambda: {
             name for name, number in site.revisions().items() if number > before[name]
         },
-        PATIENCE_S,
     )
     site.kill()
     print(f"killed after {len(changed)} upgrades had begun")
@@ -464,9 +459,8 @@ def test_a_killed_controller_is_completed_by_its_successor(site: OperatorStage) 
     site.wait(
         f"{names} have 1 replica",
         lambda: {workloads(site)[name]["replicas"] for name in names} == {1},
-        INSTALL_S,
     )
-    site.wait_complete(INSTALL_S)
+    site.wait_complete()
     states = {row.release: row.state for row in site.observe().rows}
     assert states == dict.fromkeys(RELEASES, "deployed")
     upgraded = {
@@ -498,12 +492,10 @@ def test_a_second_deployment_is_refused_and_nothing_else_happens(
     site.wait(
         "the API server does not ask the webhook any more",
         lambda: is_accepted(site, second),
-        PATIENCE_S,
     )
     condition = site.wait(
         "the second has a condition",
         lambda: site.condition("Accepted", "second"),
-        PATIENCE_S,
     )
     assert condition["status"] == "False"
     assert condition["reason"] == "SecondDeployment"
@@ -512,7 +504,6 @@ def test_a_second_deployment_is_refused_and_nothing_else_happens(
     site.wait(
         "the second is deleted",
         lambda: site.get(deployment.DEPLOYMENTS, "second") is None,
-        PATIENCE_S,
     )
     assert site.revisions() == before
     assert site.observe().is_complete
@@ -531,7 +522,6 @@ def test_a_deletion_leaves_data_and_credentials_only(site: OperatorStage) -> Non
     site.wait(
         "the OpenStackDeployment is deleted",
         lambda: site.get(deployment.DEPLOYMENTS, deployment.NAME) is None,
-        INSTALL_S,
     )
     assert site.revisions() == {}
     assert names(site, deployment.BUNDLES) == set()
@@ -546,12 +536,12 @@ def test_charts_of_the_other_sources_are_installed(
 ) -> None:
     """What was there before is deleted first, with all its releases."""
     if site.get(deployment.DEPLOYMENTS, deployment.NAME) is not None:
-        site.forget(timeout_s=INSTALL_S)
+        site.forget()
     assert site.revisions() == {}
     serve = {"oci": chart_sources.serve_registry, "folder": chart_sources.write_folder}
     address = serve[kind](where)
     site.apply(deployment.manifest(address))
-    site.wait_deployed({"openstack-memcached", "etcd"}, INSTALL_S)
+    site.wait_deployed({"openstack-memcached", "etcd"})
     bundle = site.get(deployment.BUNDLES, "openstack-memcached") or {}
     assert bundle["spec"]["repositories"] == [
         {"name": deployment.REPOSITORY, "url": address}

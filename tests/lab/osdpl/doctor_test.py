@@ -19,9 +19,10 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_sources, controller, deployment
+from lib.lab.run import waiting
 from lib.osdpl import findings, webhook
 from mooring.commands import main
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import TIMEOUT_S, OperatorStage
 

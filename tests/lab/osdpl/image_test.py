@@ -31,8 +31,6 @@ USER = 64535
 CHARTS = "/charts"
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Source: Kubernetes, Accessing the API from a Pod."""
-START_S = 300
-INSTALL_S = 600
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +126,7 @@ def site(
             (f"KUBERNETES_SERVICE_HOST={host}", f"KUBERNETES_SERVICE_PORT={port}"),
         )
         processes.start(where, controller.NAME, words)
-        processes.wait_for(
-            where, controller.NAME, lambda: controller.is_ready(where), START_S
-        )
+        processes.wait_for(where, controller.NAME, lambda: controller.is_ready(where))
         yield opened
 
 
@@ -160,7 +156,7 @@ def test_it_installs_from_its_chart_folder(site: OperatorStage) -> None:
     group = {"releases": {"version": chart_set.VERSION}}
     document["spec"]["common"] = {"openstack": group, "infra": group}
     site.apply(document)
-    site.wait_deployed({"openstack-memcached", "etcd"}, INSTALL_S)
+    site.wait_deployed({"openstack-memcached", "etcd"})
     assert building.COMMIT in site.log()
     bundle = site.get(deployment.BUNDLES, "openstack-memcached") or {}
     print(bundle["spec"])

@@ -93,7 +93,7 @@ def outputs(
             env={"PATH": os.environ["PATH"], "PYTHONPATH": path},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             check=False,
         )
         assert ended.returncode == 0, ended.stderr

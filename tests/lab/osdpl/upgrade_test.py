@@ -18,8 +18,6 @@ from lib.lab.osdpl import deployment, lab, view
 from lib.osdpl import graph, upgrade
 from tests.harness.osdpl.stage import OperatorStage
 
-INSTALL_S = 900
-PATIENCE_S = 300
 QUIET_S = 8
 ORDERED = [service for service in graph.UPGRADE_ORDER if service in graph.RELEASES]
 CHARTS = {
@@ -75,7 +73,7 @@ def test_the_version_before_is_installed(site: OperatorStage, source: str) -> No
     document["spec"]["openstack_version"] = "flamingo"
     began = time.monotonic()
     site.apply(document)
-    site.wait_complete(INSTALL_S)
+    site.wait_complete()
     print(f"installed after {time.monotonic() - began:.0f} s")
     assert set(versions(site).values()) == {"flamingo"}
     assert set(site.revisions().values()) == {1}
@@ -100,7 +98,6 @@ def test_a_pod_that_is_not_ready_stops_it_exactly_there(
     upgrade = site.wait(
         "the status names the workload that is awaited",
         lambda: awaited(site, "placement-api"),
-        PATIENCE_S,
     )
     print(upgrade)
     assert (upgrade["from"], upgrade["to"]) == ("flamingo", "gazpacho")
@@ -127,12 +124,11 @@ def test_another_change_is_refused_meanwhile(site: OperatorStage) -> None:
     message = site.wait(
         "the change is refused",
         lambda: refusal(site),
-        PATIENCE_S,
     )
     assert "spec.region_name: " in message
     assert site.revisions() == before
     site.patch({"region_name": "RegionOne"})
-    site.wait("it is accepted again", lambda: not refusal(site), PATIENCE_S)
+    site.wait("it is accepted again", lambda: not refusal(site))
 
 
 def refusal(site: OperatorStage) -> str:
@@ -148,9 +144,8 @@ def test_the_services_follow_each_other(
     site.wait(
         "all releases are of the new version",
         lambda: set(versions(site).values()) == {"gazpacho"},
-        INSTALL_S,
     )
-    site.wait_complete(INSTALL_S)
+    site.wait_complete()
     print(f"upgraded {time.monotonic() - from_hold:.0f} s after the pod was released")
     times = started(site, began)
     for service in ORDERED:
@@ -195,8 +190,8 @@ SERVICE = {
 def test_there_is_no_way_back(site: OperatorStage) -> None:
     before = site.revisions()
     site.patch({"openstack_version": "flamingo"})
-    message = site.wait("it is refused", lambda: refusal(site), PATIENCE_S)
+    message = site.wait("it is refused", lambda: refusal(site))
     assert "there is no downgrade" in message
     site.patch({"openstack_version": "gazpacho"})
-    site.wait("it is accepted again", lambda: not refusal(site), PATIENCE_S)
+    site.wait("it is accepted again", lambda: not refusal(site))
     assert site.revisions() == before

@@ -21,12 +21,12 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster
 from lib.lab.osdpl import controller, deployment
-from lib.lab.run import processes, tls
+from lib.lab.run import processes, tls, waiting
 from lib.osdpl import annotations as annotations_
 from lib.osdpl import merge, webhook, webhook_certificate
 from lib.osdpl.rules import openstack, table
 from lib.process import certificates
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import TIMEOUT_S, OperatorStage
 from tests.lib.osdpl.rules.examples import EXAMPLES, Example, Tree, change

@@ -15,10 +15,10 @@ from lib.lab.artifacts import pexes
 from lib.lab.dvp import grounds, parent, pod_values
 from lib.lab.images import images
 from lib.lab.pods import host_keeper, pod_host
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.lab.slots import leases
 from lib.lab.whole import record, whole
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.daemons import node_tool
 from tests.harness.images import building
 

@@ -29,7 +29,7 @@ from tests.harness.openstack import balancers, inventory
 from tests.harness.pods import pod_node, reference_pods, users
 
 ROOT = pathlib.Path()
-COMMAND_S = 120
+COMMAND_S = 900
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 OURS = frozenset({"openstack-ccm", "csi-controller", "csi-node"})
 TAGS = frozenset({(balancers.BALANCERS, "tags"), (balancers.LISTENERS, "tags")})

@@ -11,8 +11,8 @@ import pytest
 
 from lib.lab import places
 from lib.lab.artifacts import programs
-from lib.lab.run import ports, processes
-from tests.harness import testing, waiting
+from lib.lab.run import ports, processes, waiting
+from tests.harness import testing
 from tests.harness.routing import real
 from tests.harness.services import reference
 
@@ -49,7 +49,7 @@ def start_reference(room: real.RoutingRoom) -> None:
     ]
     processes.start(where, reference.CCM, words)
     port = where.port(reference.PORT)
-    processes.wait_for(where, reference.CCM, lambda: not ports.free(port), 60)
+    processes.wait_for(where, reference.CCM, lambda: not ports.free(port))
 
 
 def writes(room: real.RoutingRoom, since: float) -> list[str]:

@@ -18,7 +18,7 @@ from lib.cloud.routes import Route
 from lib.kube import resources
 from lib.lab.daemons import ccm
 from lib.lab.openstack import cloud, layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.openstack import testing
 from tests.harness.routing import real
 

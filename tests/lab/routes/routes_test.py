@@ -13,7 +13,8 @@ import pytest
 from lib.cloud.routes import Route
 from lib.lab.daemons import ccm
 from lib.lab.openstack import layout
-from tests.harness import testing, waiting
+from lib.lab.run import waiting
+from tests.harness import testing
 from tests.harness.kube import audit
 from tests.harness.routing import real
 from tests.harness.services import balancing

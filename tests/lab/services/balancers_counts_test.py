@@ -13,7 +13,7 @@ import pytest
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import places
 from lib.lab.openstack import layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.openstack import balancer_watch, balancers
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
@@ -28,7 +28,6 @@ MOST_RESTART_MANY = 30
 MOST_DELETE_MANY = 90
 """Bounds that grow with the numbers above, in calls."""
 QUIET_S = 4.0
-WITHIN_S = 600.0
 IDLE_S = 20.0
 DRIFT_S = 12
 MONITORED = {keys.ENABLE_MONITOR: "true"}
@@ -113,7 +112,7 @@ class Story:
         replica = self.room.replica(1, flags)
         counted = Counted(self.room.entrance)
         replica.start()
-        waiting.until("it looks", lambda: is_looked(counted), 60)
+        waiting.until("it looks", lambda: is_looked(counted))
 
     def make(self, *names: str) -> None:
         for name in names:
@@ -125,12 +124,12 @@ class Story:
             existing = self.services.all()
             return all(services.addresses(existing[name]) for name in names)
 
-        waiting.until("they have addresses", all_have, WITHIN_S)
+        waiting.until("they have addresses", all_have)
 
     def delete(self, *names: str) -> None:
         self.services.delete(names)
         gone = set(names)
-        waiting.until("gone", lambda: not gone & self.services.all().keys(), WITHIN_S)
+        waiting.until("gone", lambda: not gone & self.services.all().keys())
 
 
 def is_looked(counted: Counted) -> bool:
@@ -157,7 +156,7 @@ def one_large(story: Story) -> None:
     counted = Counted(story.room.entrance)
     story.count(
         DRIFT,
-        lambda: waiting.until("a drift check", lambda: is_looked(counted), 60),
+        lambda: waiting.until("a drift check", lambda: is_looked(counted)),
     )
     counted = Counted(story.room.entrance)
     story.restart()

@@ -13,7 +13,7 @@ import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab.openstack import layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.openstack import balancers
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
@@ -27,7 +27,6 @@ LOST_S = CALL_S + 3
 """A creation reaches Octavia after the time-out of its request."""
 HELD_S = 8.0
 """A creation arrives this long after the crash of its sender: past the Lease."""
-WITHIN_S = 240.0
 SYNC_FAILED = "SyncLoadBalancerFailed"
 LEASE = (
     "--leader-elect-lease-duration=4s",
@@ -67,7 +66,6 @@ def served(room: Room, name: str) -> float:
     return waiting.until(
         f"{name} is served",
         lambda: services.addresses(room.services.get(name)) != [],
-        WITHIN_S,
     )
 
 
@@ -87,7 +85,7 @@ def creations(counted: Counted) -> list[int]:
 
 def delete(room: Room, name: str) -> None:
     room.services.delete([name])
-    waiting.until(f"{name} is gone", lambda: room.services.get(name) is None, WITHIN_S)
+    waiting.until(f"{name} is gone", lambda: room.services.get(name) is None)
     assert made(room) == set()
 
 
@@ -110,7 +108,7 @@ def test_an_answer_comes_too_late(room: Room) -> None:
         time.sleep(LOST_S)
         release.set()
         took_s = served(room, "late")
-    waiting.until("one load balancer", lambda: len(made(room)) == 1, WITHIN_S)
+    waiting.until("one load balancer", lambda: len(made(room)) == 1)
     print(
         f"{failures(room, 'late')}; served {took_s:.1f} s after that;"
         f" creations: {creations(counted)}"

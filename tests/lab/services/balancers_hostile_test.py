@@ -19,8 +19,7 @@ import pytest
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import errors as kube_errors
 from lib.lab.daemons import ccm
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.daemons import probing
 from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack.inventory import Inventory
@@ -41,7 +40,7 @@ EVENT_CHARACTERS = 1024
 CALLS_EACH = 5
 """Of one bad Service in WATCH_S: a retry or two, with its reads."""
 WATCH_S = 10.0
-WITHIN_S = 900.0
+WITHIN_S = waiting.LIMIT_S
 NOBODY = "00000000-0000-4000-8000-0000000000ee"
 API_PORTS = (6443, 80)
 """Of the load balancer of others; the bad Services ask for the second one."""
@@ -169,7 +168,7 @@ def served_s(room: Room) -> float:
         existing = room.services.all()
         return all(services.addresses(existing[name]) for name in names)
 
-    waiting.until("the healthy ones are served", all_served, WITHIN_S, 0.5)
+    waiting.until("the healthy ones are served", all_served, poll_s=0.5)
     took_s = time.monotonic() - began
     print(f"{HEALTHY} Services: {took_s:.1f} s, {len(counted.calls())} calls")
     return took_s
@@ -183,8 +182,8 @@ def beside_bad_ones(ground: Ground) -> float:
     ground.room.services.delete(ground.room.services.all())
     for name, values in ground.bad.items():
         ground.tenant.make(name, values)
-    waiting.until("each is reported", lambda: not ground.unreported(), WITHIN_S, 1.0)
-    ground.room.services.clear(WITHIN_S)
+    waiting.until("each is reported", lambda: not ground.unreported(), poll_s=1.0)
+    ground.room.services.clear()
     assert ground.changed() == []
     edited = [name for name in ground.bad if name.startswith("huge")]
     with Edits(ground.tenant, edited).running() as edits:
@@ -230,7 +229,7 @@ def test_a_hostile_tenant_harms_nobody_else(ground: Ground) -> None:
         for namespace in (room.services, ground.tenant):
             namespace.delete(namespace.all())
         for namespace in (room.services, ground.tenant):
-            namespace.clear(WITHIN_S)
+            namespace.clear()
     assert prober.unwell == []
     assert ground.process().pid == process.pid, "it was restarted"
     assert calls <= CALLS_EACH * len(ground.bad)

@@ -18,8 +18,7 @@ from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab.daemons import ccm
 from lib.lab.kube import kube_objects
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.openstack import balancers, front
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
@@ -35,7 +34,6 @@ SERVICES = ("one", "two")
 WRITES = 4
 """Of each leader, before its Lease is deleted and after it was taken over."""
 TURNS = ("first", "second")
-WITHIN_S = 300.0
 LOST = '"msg": "lost leadership"'
 
 
@@ -140,15 +138,15 @@ def has_exited(room: Room, number: int) -> bool:
 def one_round(rooms: dict[int, Room], watch: Watch, leader: int, follower: int) -> str:
     """Delete the Lease under a leader that writes."""
     before = Counted(rooms[leader].entrance)
-    waiting.until("the leader writes", lambda: len(before.writes()) >= WRITES, WITHIN_S)
+    waiting.until("the leader writes", lambda: len(before.writes()) >= WRITES)
     name = watch.holder()
     assert name
     old, new = Counted(rooms[leader].entrance), Counted(rooms[follower].entrance)
     deleted_at = time.monotonic()
     watch.delete()
     gone_at = time.monotonic()  # a read that began before may show the old holder
-    waiting.until("the follower writes", lambda: len(new.writes()) >= WRITES, WITHIN_S)
-    waiting.until("it exits", lambda: has_exited(rooms[leader], leader), WITHIN_S)
+    waiting.until("the follower writes", lambda: len(new.writes()) >= WRITES)
+    waiting.until("it exits", lambda: has_exited(rooms[leader], leader))
     assert is_lost(rooms[leader], leader)
     taken = [row for row in watch.history if row.asked_at > gone_at and row.holder]
     assert taken
@@ -174,7 +172,7 @@ def test_a_leader_whose_lease_is_deleted_writes_no_more(rooms: dict[int, Room]) 
     shown: dict[str, str] = {}
     room.replica(1, FLAGS).start()
     with Watch(room.api).opened() as watch:
-        waiting.until("the first one leads", watch.holder, WITHIN_S)
+        waiting.until("the first one leads", watch.holder)
         rooms[2].replica(2, FLAGS).start()
         for name in SERVICES:
             room.services.make(name, {keys.INTERNAL: "true"})
@@ -182,7 +180,6 @@ def test_a_leader_whose_lease_is_deleted_writes_no_more(rooms: dict[int, Room]) 
             waiting.until(
                 f"{name} is served",
                 functools.partial(is_served, room, name),
-                WITHIN_S,
             )
         try:
             with Changes(room).opened():

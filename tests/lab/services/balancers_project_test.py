@@ -13,7 +13,7 @@ import pytest
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.openstack import accounts, tenant
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack import testing as openstack_testing
 from tests.harness.services import balancing, services, stages
@@ -27,7 +27,6 @@ FLAGS = (
 SERVERS = ("mine-1", "mine-2")
 ABSENT_S = 20.0
 """Longer than the time between the two reads that prove an absence, which is 15 s."""
-SERVED_S = 300.0
 REFUSED = '"msg": "configuration reload failed, keeping the previous one"'
 KEPT = "NodeDeletionBlocked"
 REOPENED = '"msg": "configuration reloaded"'
@@ -120,7 +119,7 @@ def settled(ground: Ground) -> tuple[object, object, object]:
         return pictures[-1] == pictures[-2]
 
     with ground.room.states() as states:
-        waiting.until("nothing changes", is_still, SERVED_S, 2.0)
+        waiting.until("nothing changes", is_still, poll_s=2.0)
     return pictures[-1]
 
 
@@ -140,14 +139,14 @@ def reload_is_refused(ground: Ground) -> None:
     """All stays as it is, and the former credentials go on working."""
     before, refused = settled(ground), ground.logged(REFUSED)
     ground.lead(ground.account)
-    waiting.until("the reload is refused", refused, SERVED_S)
+    waiting.until("the reload is refused", refused)
     time.sleep(ABSENT_S)
     ground.unchanged(before)
     add_node(ground, SERVERS[1])
     with ground.room.states() as states:
-        waiting.until("the Node is a member", lambda: states.members() == 4, SERVED_S)
+        waiting.until("the Node is a member", lambda: states.members() == 4)
     ground.room.services.delete(["leaves"])
-    waiting.until("the Service is deleted", is_gone(ground, "leaves"), SERVED_S)
+    waiting.until("the Service is deleted", is_gone(ground, "leaves"))
     view = balancers.look(ground.room.mine.connection)
     assert (len(view.balancers), len(view.floating_ips)) == (1, 1)
 
@@ -163,8 +162,8 @@ def restart_changes_nothing(ground: Ground) -> None:
         events = room.services.events().get("stays", ())
         return [event.message for event in events if event.type == "Warning"]
 
-    waiting.until("an Event reports it", told, SERVED_S)
-    waiting.until("the Nodes are kept", lambda: kept(room) == set(SERVERS), SERVED_S)
+    waiting.until("an Event reports it", told)
+    waiting.until("the Nodes are kept", lambda: kept(room) == set(SERVERS))
     room.services.delete(["stays"])
     time.sleep(ABSENT_S)
     print(told())
@@ -179,12 +178,12 @@ def test_another_project_deletes_and_creates_nothing(ground: Ground) -> None:
     for name in ("stays", "leaves"):
         room.services.make(name)
     for name in ("stays", "leaves"):
-        waiting.until(f"{name} is served", ground.service(name), SERVED_S)
+        waiting.until(f"{name} is served", ground.service(name))
     reload_is_refused(ground)
     restart_changes_nothing(ground)
     reopened = ground.logged(REOPENED)
     ground.lead(room.account)
-    waiting.until("the right file is read", reopened, SERVED_S)
-    waiting.until("the Service is deleted", is_gone(ground, "stays"), SERVED_S)
+    waiting.until("the right file is read", reopened)
+    waiting.until("the Service is deleted", is_gone(ground, "stays"))
     view = balancers.look(room.mine.connection)
     assert (view.balancers, view.floating_ips) == ({}, {})

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lib.lab.openstack import database, layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
@@ -28,7 +28,6 @@ a busy machine is the reason are printed and not counted."""
 FIRST_CALLS = 44
 """Without a history; see the changelog of openstack-ccm."""
 QUIET_S = 2.5 * SLOW_S
-WITHIN_S = 900.0
 TWO = (services.port(80), services.port(443))
 TRIGGER = "octavia.slow_changes"
 EACH_CHANGE = "BEFORE UPDATE ON octavia.load_balancer FOR EACH ROW"
@@ -73,8 +72,8 @@ def cost(room: Room, do: Callable[[], object], done: Callable[[], object]) -> Co
     """Do something; return the calls until it is done and nothing is in progress."""
     counted = Counted(room.entrance)
     do()
-    waiting.until("done", done, WITHIN_S, 0.5)
-    counted.rest(QUIET_S, WITHIN_S)
+    waiting.until("done", done, poll_s=0.5)
+    counted.rest(QUIET_S)
     return counted
 
 

@@ -19,7 +19,8 @@ import pytest
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import errors as kube_errors
 from lib.lab.openstack import layout
-from tests.harness import testing, waiting
+from lib.lab.run import waiting
+from tests.harness import testing
 from tests.harness.services import balancing, convergence, services
 from tests.harness.services.balancing import Counted
 from tests.harness.services.convergence import Ground
@@ -67,8 +68,7 @@ class Storm:
         for thread in threads:
             thread.start()
         time.sleep(self.lasts_s)
-        within_s = convergence.WITHIN_S
-        waiting.until("it kills", lambda: sum(self.kills.values()) >= KILLS, within_s)
+        waiting.until("it kills", lambda: sum(self.kills.values()) >= KILLS)
         self._stop.set()
         for thread in threads:
             thread.join()
@@ -203,5 +203,5 @@ def test_deaths_in_a_storm_of_changes(ground: Ground) -> None:
     print(f"a restart: {len(counted.calls())} calls, {len(counted.writes())} writes")
     assert counted.writes() == []
     room.services.delete(room.services.all())
-    waiting.until("all are gone", lambda: not room.services.all(), convergence.WITHIN_S)
+    waiting.until("all are gone", lambda: not room.services.all())
     assert ground.left() == []

@@ -16,12 +16,13 @@ import yaml
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab.kube import control_plane
 from lib.lab.openstack import cloud, seed_cloud
+from lib.lab.run import waiting
 from tests.harness.openstack import balancers, cases
 from tests.harness.services import services, stages
 
 FOLDER = pathlib.Path("docs/examples/services")
 NAMESPACE = "examples"
-SERVED_S = 300.0
+SERVED_S = waiting.LIMIT_S
 NODES = ("examples-1", "examples-2")
 PLACEHOLDER_IP = "203.0.113.10"
 PLACEHOLDER_ID = "9b1c3d52-6f0e-4c0e-8f55-0d6f4a6f1a11"

@@ -16,12 +16,13 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
 from lib.lab import places
 from lib.lab.openstack import accounts, cloud, layout
+from lib.lab.run import waiting
 from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
 from tests.harness.openstack.cases import Observed, Row
 from tests.harness.services import services, stages
 
 NAMESPACE = "annotations"
-SERVED_S = 300.0
+SERVED_S = waiting.LIMIT_S
 AT_ONCE = 9
 FIRST, SECOND, THIRD = ("annotated-1", "annotated-2", "annotated-3")
 NODES: Mapping[str, Mapping[str, str]] = {

@@ -21,14 +21,13 @@ from lib.kube import client
 from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import layout
+from lib.lab.run import waiting
 from tests.harness.openstack import balancer_watch, balancers, cases
 from tests.harness.services import services, stages
 from tests.harness.services.services import RecordedEvent
 
 NAMESPACE = "bad-input"
 NODES = ("bad-input-1", "bad-input-2")
-TOLD_S = 180.0
-SERVED_S = 240.0
 AT_ONCE = 8
 WATCH_S = 20.0
 CALLS_EACH = 5.0
@@ -282,14 +281,11 @@ class Ground(cases.Ground):
         service = self.services.get(name)
         return service is not None and bool(services.ingress(service))
 
-    def until(
-        self, what: str, remaining: Callable[[], object], timeout_s: float
-    ) -> None:
+    def until(self, what: str, remaining: Callable[[], object]) -> None:
         """Wait until nothing is named any more; fail with what is."""
-        end = time.monotonic() + timeout_s
-        while left := remaining():
-            assert time.monotonic() < end, f"{what}: {left}"
-            time.sleep(POLL_S)
+        waiting.until(
+            lambda: f"{what}: {remaining()}", lambda: not remaining(), poll_s=POLL_S
+        )
 
     def nodes(self) -> None:
         for name, addresses in self.addresses.items():
@@ -422,9 +418,9 @@ def test_each_wrong_service_is_told_once_and_served_when_put_right(
     for name, some in TYPED.items():
         ground.services.make(name, {**INTERNAL, **typed_values(some)})
     try:
-        ground.until("told", lambda: untold(ground), TOLD_S)
-        ground.until("served", lambda: not ground.is_served("good"), SERVED_S)
-        ground.until("counted", lambda: miscounted(ground), TOLD_S)
+        ground.until("told", lambda: untold(ground))
+        ground.until("served", lambda: not ground.is_served("good"))
+        ground.until("counted", lambda: miscounted(ground))
         peace(ground)
     finally:
         show(ground)
@@ -494,11 +490,9 @@ def put_right(ground: Ground) -> None:
             values, spec = changes[name]
             ground.services.change(name, values, **spec)
         ground.until(
-            "served after its correction",
-            functools.partial(unserved, ground, some),
-            SERVED_S,
+            "served after its correction", functools.partial(unserved, ground, some)
         )
-    ground.until("no problem is left", lambda: still_counted(ground), SERVED_S)
+    ground.until("no problem is left", lambda: still_counted(ground))
 
 
 def unserved(ground: Ground, names: list[str]) -> list[str]:
@@ -520,12 +514,12 @@ def test_without_nodes_a_service_is_told_and_served_when_there_are_some(
     services.delete_nodes(ground.api, NODES)
     ground.services.make("no-nodes", INTERNAL)
     try:
-        ground.until("told", lambda: not without_nodes(ground), TOLD_S)
+        ground.until("told", lambda: not without_nodes(ground))
         assert len(balancers.look(ground.connection).members(id_, 80)) == len(NODES)
-        ground.until("counted", lambda: unaware(ground), TOLD_S)
+        ground.until("counted", lambda: unaware(ground))
     finally:
         ground.nodes()
-    ground.until("served", lambda: not ground.is_served("no-nodes"), SERVED_S)
+    ground.until("served", lambda: not ground.is_served("no-nodes"))
     assert [event.count for event in without_nodes(ground)] == [1]
 
 

@@ -18,7 +18,7 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
 from lib.lab import places
 from lib.lab.openstack import layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
 from tests.harness.openstack.cases import Observed, Row
 from tests.harness.services import services, stages
@@ -27,7 +27,6 @@ from tests.harness.services.services import RecordedEvent
 NAMESPACE = "owners"
 SECOND = "second-cluster"
 USUAL = f"kube_service_kubernetes_{NAMESPACE}_web"
-TIMEOUT_S = 180.0
 FOREIGN = "LoadBalancerNotOwned"
 MOVING = "moving"
 """Namespace of the Services that move."""
@@ -48,7 +47,7 @@ class Cluster:
     def web(self, name: str = "web") -> str:
         """Make the Service; give the id of the load balancer that it gets."""
         self.services.make(name)
-        waiting.until(f"{name} is served", lambda: self.addresses(name), TIMEOUT_S)
+        waiting.until(f"{name} is served", lambda: self.addresses(name))
         service = self.services.get(name)
         assert service is not None
         return services.balancer_id(service)
@@ -63,9 +62,7 @@ class Cluster:
 
     def remove(self, name: str = "web") -> None:
         self.services.delete([name])
-        waiting.until(
-            f"{name} is gone", lambda: self.services.get(name) is None, TIMEOUT_S
-        )
+        waiting.until(f"{name} is gone", lambda: self.services.get(name) is None)
 
     def events_of(self, reason: str, name: str = "web") -> list[RecordedEvent]:
         events = self.services.events().get(name, ())
@@ -141,7 +138,7 @@ def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None
     rows.append(f"Event of the other: {event.message}")
 
     other.services.change("web", {keys.CONNECTION_LIMIT: "7"})
-    waiting.until("changed", lambda: limit(ground, second) == 7, TIMEOUT_S)
+    waiting.until("changed", lambda: limit(ground, second) == 7)
     assert ground.whole(first) == before
     other.remove()
     assert ground.whole(first) == before
@@ -197,7 +194,7 @@ def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
         description=f"Floating IP for {about}",
     )
     foreign = str(namesake.id)
-    waiting.until("ACTIVE", lambda: status(ground, foreign) == "ACTIVE", TIMEOUT_S)
+    waiting.until("ACTIVE", lambda: status(ground, foreign) == "ACTIVE")
     before = ground.whole(foreign)
     owned = ground.primary.web("shop")
     assert owned != foreign

@@ -21,7 +21,7 @@ from lib.cloud.steps import CommonReason
 from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import accounts, cloud
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.openstack import balancers
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
@@ -33,7 +33,6 @@ CALLS_EACH = 15
 """Calls per Service in that time: at most two retries, each with its reads."""
 BACKOFF_S = 5.0
 """Between two tries of one Service at first; it doubles."""
-WITHIN_S = 300.0
 CIDR = "10.44.0.0/24"
 TWICE = "10.44.0.5"
 """An address that ports of two servers have, in two networks of one CIDR."""
@@ -206,7 +205,7 @@ def test_of_two_subnets_with_one_cidr_members_get_that_of_the_nodes_server(
     try:
         name = f"one-cidr-{suffix}"
         room.services.make(name, INTERNAL)
-        waiting.until("served", lambda: ground.is_served(name), WITHIN_S)
+        waiting.until("served", lambda: ground.is_served(name))
         service = room.services.get(name)
         assert service is not None
         id_ = services.balancer_id(service)
@@ -217,7 +216,7 @@ def test_of_two_subnets_with_one_cidr_members_get_that_of_the_nodes_server(
         assert (member["address"], member["subnet_id"]) == (TWICE, subnets[own])
         assert not ground.warnings(name)
         room.services.delete([name])
-        waiting.until("deleted", lambda: room.services.get(name) is None, WITHIN_S)
+        waiting.until("deleted", lambda: room.services.get(name) is None)
     finally:
         services.delete_nodes(room.api, [f"node-{suffix}"])
 
@@ -241,9 +240,8 @@ def one_round(ground: Ground, rows: Sequence[Row], shown: dict[str, str]) -> Non
         waiting.until(
             f"an Event of {row.name}",
             functools.partial(ground.warnings, row.name),
-            WITHIN_S,
         )
-    waiting.until("the metric", lambda: ground.refused() == len(rows), WITHIN_S)
+    waiting.until("the metric", lambda: ground.refused() == len(rows))
     counted = Counted(ground.room.entrance)
     time.sleep(WATCH_S)
     calls, posts = len(counted.calls()), refused_posts(whole, rows)
@@ -254,7 +252,6 @@ def one_round(ground: Ground, rows: Sequence[Row], shown: dict[str, str]) -> Non
         took_s = waiting.until(
             f"{row.name} is served",
             functools.partial(ground.is_served, row.name),
-            WITHIN_S,
         )
         (event,) = ground.warnings(row.name)
         shown[row.name] = (
@@ -264,7 +261,7 @@ def one_round(ground: Ground, rows: Sequence[Row], shown: dict[str, str]) -> Non
         )
         assert (event.count, event.reason) == (1, "SyncLoadBalancerFailed")
         assert row.says in event.message
-    waiting.until("no problem is left", lambda: ground.refused() == 0, WITHIN_S)
+    waiting.until("no problem is left", lambda: ground.refused() == 0)
     assert len(rows) <= posts <= most * len(rows)
     assert calls <= CALLS_EACH * len(rows)
 

@@ -19,6 +19,7 @@ from lib.cloud.steps import CommonReason, ProblemReason
 from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import accounts, cloud, layout
+from lib.lab.run import waiting
 from tests.harness.openstack import balancer_watch, balancers
 from tests.harness.services import services, stages
 from tests.harness.services.services import RecordedEvent
@@ -27,12 +28,12 @@ NAMESPACE = "repair"
 CLUSTER = "repaired-cluster"
 FLAGS = (f"--cluster-id={CLUSTER}", "--lb-drift-period=10s")
 NODES = ("repaired-1", "repaired-2")
-SERVED_S = 240.0
+SERVED_S = waiting.LIMIT_S
 AT_ONCE = 7
 """Number of Services made at a time: Octavia is slow with many."""
 CHECKS = 18
 """Drift checks within which all is repaired, three of them full ones."""
-REPAIRED_S = 600.0
+REPAIRED_S = waiting.LIMIT_S
 POLL_S = 0.7
 NEVER = "never-usable"
 INTERNAL: Mapping[str, str] = {

@@ -18,15 +18,14 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import accounts, cloud, layout
-from lib.lab.run import processes
-from tests.harness import waiting
+from lib.lab.run import processes, waiting
 from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
 from tests.harness.openstack.cases import Observed, Probe, members, of
 from tests.harness.services import stages
 
 NAMESPACE = "settings"
 NODES: Mapping[str, Mapping[str, str]] = {"set-1": {"role": "edge"}, "set-2": {}}
-TIMEOUT_S = 240.0
+TIMEOUT_S = waiting.LIMIT_S
 POLL_S = 0.5
 REOPENED = "configuration reloaded"
 """Of the daemon's log."""

@@ -39,6 +39,7 @@ from lib.cloud.openstack.load_balancers.read import lists, native
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import Asked, CommonReason, GateState, Problem
 from lib.lab.openstack import accounts, cloud, tenant
+from lib.lab.run import waiting
 from tests.contract import load_balancers as contract
 from tests.contract.octavia import Octavia
 from tests.harness.openstack import offers
@@ -46,7 +47,7 @@ from tests.harness.openstack import offers
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 TCP, UDP, SCTP = PortProtocol.TCP, PortProtocol.UDP, PortProtocol.SCTP
 CLUSTER = Cluster("contract", "kubernetes")
-TIMEOUT_S = 120.0
+TIMEOUT_S = waiting.LIMIT_S
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,8 +25,9 @@ from lib.lab.charts import helm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.kube.kube_objects import Json
 from lib.lab.openstack import accounts, cloud, seed_cloud, tenant
+from lib.lab.run import waiting
 from lib.lab.slots import leases
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.docs import pages, pod_runner
 from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack import testing as openstack_testing
@@ -35,8 +36,7 @@ from tests.harness.services import reference, services
 NODES = ("pages-1", "pages-2")
 RUNNER_PORT = 700
 """Of the programs of Pods, in the block of ports that a run of tests has."""
-LIMIT_S = 600
-WAIT_S = 300
+LIMIT_S = waiting.LIMIT_S
 SHARED_USER = pathlib.Path("docs/examples/services/shared-user.yaml")
 PLACEHOLDER_ID = "9b1c3d52-6f0e-4c0e-8f55-0d6f4a6f1a11"
 MANIFEST = """
@@ -272,8 +272,8 @@ def reader(
         new_reader = Reader(folder, env, user, mine.connection)
         user.make("web")
         user.make("inner", {keys.INTERNAL: "true"})
-        waiting.until("addresses by the reference", new_reader.are_served, WAIT_S)
-        waiting.until("members by the reference", new_reader.have_members, WAIT_S)
+        waiting.until("addresses by the reference", new_reader.are_served)
+        waiting.until("members by the reference", new_reader.have_members)
         yield new_reader
         print("\n".join(runner.problems[-5:]))
 
@@ -283,7 +283,7 @@ def test_changed_over_without_a_change_of_any_load_balancer(reader: Reader) -> N
     before, addresses = inventory.take(reader.connection), reader.addresses()
     reader.follow("docs/how-to/change-over.md")
     # The annotation of a Service is written before the tags.
-    waiting.until("no planned change", reader.is_in_sync, WAIT_S, poll_s=5)
+    waiting.until("no planned change", reader.is_in_sync, poll_s=5)
     assert reader.are_owned()
     changes = inventory.changes(before, inventory.take(reader.connection))
     for change in changes:
@@ -314,7 +314,7 @@ def follow_sharing(reader: Reader, page: str) -> None:
         if command.startswith("kubectl get service shared-owner"):
             file = reader.folder / SHARED_USER
             file.write_text(file.read_text().replace(PLACEHOLDER_ID, output.strip()))
-    waiting.until("an address of both", reader.are_served, WAIT_S)
+    waiting.until("an address of both", reader.are_served)
 
 
 def test_rolled_back_to_an_earlier_version_and_to_the_reference(reader: Reader) -> None:
@@ -324,7 +324,7 @@ def test_rolled_back_to_an_earlier_version_and_to_the_reference(reader: Reader) 
     before, addresses = inventory.take(reader.connection), reader.addresses()
     reader.follow(page, "To the reference")
     reader.services.make("later", {keys.INTERNAL: "true"})
-    waiting.until("an address of the new Service", reader.are_served, WAIT_S)
+    waiting.until("an address of the new Service", reader.are_served)
     after = inventory.take(reader.connection)
     changes = [
         change

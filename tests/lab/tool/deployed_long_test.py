@@ -22,8 +22,8 @@ from lib.kube import client, resources
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.kube import cluster, control_plane
+from lib.lab.run import waiting
 from mooring.commands import outputs, schemas
-from tests.harness import waiting
 from tests.harness.services import balancing, services
 
 SNAPSHOT = pathlib.Path("charts/openstack-ccm/snapshots/usual.yaml")
@@ -81,7 +81,7 @@ class Ground:
             cwd=self.home,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=900,
             check=False,
         )
         print(*words, f"-> {done.returncode}", done.stdout[:600], done.stderr[-600:])

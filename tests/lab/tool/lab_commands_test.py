@@ -21,11 +21,11 @@ from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm, csi, discoverer
 from lib.lab.openstack import grounds
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.lab.slots import leases
 from lib.lab.whole import record, whole
 from mooring.commands import schemas
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.harness.daemons import lab_tool
 from tests.harness.docs import pages
 
@@ -195,7 +195,7 @@ def test_a_log_is_followed_until_ctrl_c(tool: lab_tool.LabTool) -> None:
             out.write("a line of the test\n")
         assert process.stdout.readline() == "a line of the test\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=900)
     assert (process.returncode, errors) == (130, "Interrupted.\n")
 
 

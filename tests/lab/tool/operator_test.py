@@ -60,8 +60,6 @@ subnet-id = {NOBODY}
 floating-network-id = {NOBODY}
 """
 WEB = "operator-web"
-PATIENCE_S = 180
-"""For Octavia's side of a change, on a machine that is busy."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,7 +274,7 @@ class Planner:
         words = ccm.arguments(self.lab, ground.kubeconfig, ground.conf, more)
         try:
             ccm.start(self.lab, self.pex, words)
-            processes.wait_for(self.lab, ccm.NAME, is_done, PATIENCE_S)
+            processes.wait_for(self.lab, ccm.NAME, is_done)
         finally:
             processes.stop(self.lab, [ccm.NAME])
 

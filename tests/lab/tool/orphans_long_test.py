@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from lib.lab.openstack import layout
-from tests.harness import waiting
+from lib.lab.run import waiting
 from tests.harness.daemons import tool
 from tests.harness.orphans import leftovers
 from tests.harness.orphans.leftovers import Ground

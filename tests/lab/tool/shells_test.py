@@ -74,7 +74,7 @@ def test_a_shell_completes_commands_options_and_values(
             env={**env, "LINE": line},
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=900,
             check=False,
         )
         replies = {

@@ -4,10 +4,10 @@ import pathlib
 
 from lib.lab import places
 from lib.lab.artifacts import pexes
-from lib.lab.run import processes
+from lib.lab.run import processes, waiting
 from lib.lab.status import table
 from lib.lab.whole import demo, parts, record, whole
-from tests.harness import testing, waiting
+from tests.harness import testing
 from tests.third import grounds
 
 NAMES = ("sheep-pen-1", "sheep-pen-2")

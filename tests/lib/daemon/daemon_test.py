@@ -13,9 +13,9 @@ import pytest
 from lib.daemon import daemon
 from lib.kube import election, resources
 from lib.kube.fake import api as fake_api
+from lib.lab.run import waiting
 from lib.process import exchange
 from lib.reconcile import loops
-from tests.harness import waiting
 
 
 class Log:

@@ -10,7 +10,8 @@ import pytest
 from lib.cloud.dvp import config, kinds, ownership, parent
 from lib.kube import errors, resources
 from lib.lab.charts import charts
-from tests.harness import http_proxy, waiting
+from lib.lab.run import waiting
+from tests.harness import http_proxy
 
 if typing.TYPE_CHECKING:
     from tests.lib.kube import conftest

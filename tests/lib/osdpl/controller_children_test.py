@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from lib.helm import child
-from tests.harness import waiting
+from lib.lab.run import waiting
 
 DAEMON = """
 import contextlib, pathlib, sys, threading

@@ -56,7 +56,7 @@ def test_many_threads_may_use_a_type_for_the_first_time() -> None:
         env=env,
         check=False,
         capture_output=True,
-        timeout=60,
+        timeout=900,
     )
     assert (done.returncode, done.stderr) == (0, b"")
 

@@ -24,7 +24,7 @@ import urllib.request
 import uuid
 
 THREADS = 16
-AFTER_S = 180.0
+AFTER_S = 900.0
 COLLECT_AFTER = (50_000, 50, 100)
 """New objects, and rounds of the younger generations, until the collector runs.
 Python's own: 700, 10, 10."""

@@ -13,9 +13,9 @@ from lib.cloud.dvp import kinds, ownership, parent
 from lib.cloud.dvp.instances import cloud
 from lib.cloud.model import AddressType
 from lib.kube.fake import api
+from lib.lab.run import waiting
 from lib.process import decoding
 from tests.contract import instances
-from tests.harness import waiting
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"

@@ -20,8 +20,8 @@ from lib.cloud.model import (
 )
 from lib.kube import errors as kube_errors
 from lib.kube.fake import api, calls
+from lib.lab.run import waiting
 from lib.process import decoding
-from tests.harness import waiting
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"

@@ -10,7 +10,7 @@ from lib.cloud.support import circuit
 from lib.kube import errors as kube_errors
 from lib.kube import store
 from lib.kube.fake import api, calls
-from tests.harness import waiting
+from lib.lab.run import waiting
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"

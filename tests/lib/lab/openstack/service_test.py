@@ -45,7 +45,7 @@ def faults(folder: pathlib.Path, mode: str) -> int:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=60,
+        timeout=900,
     )
     return int(run.stdout)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from lib.lab import errors
-from lib.lab.run import observed_steps
+from lib.lab.run import observed_steps, waiting
 from lib.lab.run.observed_steps import ObservedStep, StepRow
 
 
@@ -60,7 +60,7 @@ def test_a_step_that_does_not_end_ends_the_demo() -> None:
     )
     assert not observed_steps.run(steps, lambda rows: None, clock.now, clock.sleep)
     assert acts == [1]
-    assert clock.time_s > observed_steps.TIMEOUT_S
+    assert clock.time_s > waiting.LIMIT_S
 
 
 def test_lost_data_is_an_error() -> None:

@@ -36,7 +36,7 @@ def test_own_running_program_may_hold_its_port(where: places.Places) -> None:
     )
     processes.start(where, "etcd", [sys.executable, "-c", listen])
     try:
-        processes.wait_for(where, "etcd", lambda: not ports.free(port), 20)
+        processes.wait_for(where, "etcd", lambda: not ports.free(port))
         ports.require(where, [("etcd", "etcd")])
     finally:
         processes.stop(where, ["etcd"])

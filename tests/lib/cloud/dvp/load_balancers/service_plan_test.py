@@ -33,6 +33,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import errors as kube_errors
 from lib.kube.fake import calls
+from lib.lab.run import waiting
 from tests.contract.dvp_balancers import (
     NAMESPACE,
     UUID,
@@ -41,7 +42,6 @@ from tests.contract.dvp_balancers import (
     ParentBalancers,
 )
 from tests.contract.load_balancers import Served
-from tests.harness import waiting
 
 UID = "0a6f5f0c-57a4-4a4e-9c19-0f1b2d3c4e5f"
 NAME = "a0a6f5f0c57a44a4e9c190f1b2d3c4e5"

@@ -18,9 +18,9 @@ from lib.cloud.dvp import kinds, ownership, parent
 from lib.cloud.dvp.quantity_bytes import size_bytes as size_of
 from lib.cloud.dvp.volumes import cloud, disk_names, translate
 from lib.cloud.volumes import Volume, VolumeId, VolumeSpec
+from lib.lab.run import waiting
 from lib.volumes import callers, flow, model
 from lib.volumes.csi_codes import RefusedCall
-from tests.harness import waiting
 from tests.lib.cloud.dvp.volumes import disks
 from tests.lib.cloud.dvp.volumes.disks import NODE, OTHER
 

@@ -20,9 +20,9 @@ from lib.cloud.volumes import (
     VolumeSpec,
 )
 from lib.kube.fake.calls import Call
+from lib.lab.run import waiting
 from lib.volumes import model
 from lib.volumes.csi_codes import Code, RefusedCall
-from tests.harness import waiting
 from tests.lib.cloud.dvp.volumes import disks
 from tests.lib.cloud.dvp.volumes.disks import NODE, OTHER
 
