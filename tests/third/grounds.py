@@ -143,7 +143,7 @@ class MeadowGrounds:
             f"--kubeconfig={kubeconfig}",
             "--bind-address=127.0.0.1",
             f"--secure-port={where.port(ccm.PORT)}",
-            *ccm.QUICK,
+            *ccm.LAB,
         )
 
     def manager_environment(

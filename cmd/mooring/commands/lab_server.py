@@ -1,10 +1,12 @@
 """`mooring lab server`: the servers of the lab; and the processes of their kubelets."""
 
 import datetime
+import functools
 import os
 import pathlib
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -122,21 +124,35 @@ class _EveryName(tuple[str, ...]):
 @click.option("--existing-file", default="")
 @click.option("--name", "names", multiple=True, required=True)
 @click.option("--every-name", "is_every", is_flag=True)
-def simulated_kubelets(  # - one argument for each option
+@click.option("--restart", "restarted", multiple=True)
+def simulated_kubelets(  # noqa: PLR0913 -- one argument for each option
     kubeconfig: pathlib.Path,
     cloud: str,
     existing_cloud: str,
     existing_file: str,
     names: tuple[str, ...],
     is_every: bool,
+    restarted: tuple[str, ...],
 ) -> None:
-    """Be the kubelets of the servers named, or of all that the cluster has."""
+    """Be the kubelets of the servers named, or of all that the cluster has.
+
+    restarted: programs of the lab that are restarted when they exit.
+    """
     with edge.plainly():
         from lib.lab.grounds import grounds
         from lib.lab.kube import cluster, simulated_kubelet
+        from lib.lab.run import restarting
 
         existing = grounds.Existing(existing_cloud, existing_file)
         stop = threading.Event()
+        restarter = restarting.Restarter(
+            edge.where(),
+            restarted,
+            time.monotonic,
+            functools.partial(click.echo, err=True),
+        )
+        # A thread of its own: the kubelets wait for the cloud and for the API server.
+        threading.Thread(target=restarter.run, args=(stop,), daemon=True).start()
         simulated_kubelet.run(
             cluster.connect(kubeconfig),
             providers.of(cloud).grounds().open(edge.where(), existing),

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable
 
+import click
 import rich.console
 
 from lib.kube import errors as kube_errors
@@ -10,7 +11,7 @@ from lib.lab import errors, places
 from lib.lab.run import program_logs
 from lib.lab.status import table
 from lib.lab.whole import chart_release, demo, parts, whole
-from mooring.commands import documents, lab_show, outputs
+from mooring.commands import documents, edge, lab_show, outputs
 
 _PROGRAM_COLUMNS = (
     outputs.Column("Program"),
@@ -57,8 +58,19 @@ def show(where: places.Places, output: str) -> bool:
         rich.console.Console(stderr=True).print(
             f"Nodes and servers cannot be shown: {problem}", markup=False
         )
+    for row in rows:
+        if row.health is table.Health.DOWN:
+            click.echo(_remedy(row.name), err=True)
     is_good = all(row.health is table.Health.GOOD for row in rows)
     return not problem and is_good and all(row.is_ready for row in pods)
+
+
+def _remedy(program: str) -> str:
+    tool = edge.spoken()
+    return (
+        f"{program} does not run: `{tool} lab logs {program}` shows why,"
+        f" `{tool} lab up` starts it again"
+    )
 
 
 def programs(

@@ -18,6 +18,13 @@ NAME = "openstack-ccm"
 ACCOUNT = ("kube-system", NAME)
 PORT = "cloud-controller-manager"
 QUICK = ("--node-status-update-frequency=5s",)
+LAB = (
+    *QUICK,
+    # A machine that compiles or runs tests answers later than the usual 15, 10 and 2 s.
+    "--leader-elect-lease-duration=60s",
+    "--leader-elect-renew-deadline=45s",
+    "--leader-elect-retry-period=4s",
+)
 """So that a floating IP shows within seconds; five minutes by default."""
 POD_CIDR = "10.244.0.0/16"
 """Of the Pods of a whole lab, in which each Node has a part."""

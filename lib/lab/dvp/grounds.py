@@ -231,7 +231,7 @@ class DvpGrounds:
             "--bind-address=127.0.0.1",
             f"--secure-port={where.port(ccm.PORT)}",
             "--v=4",
-            *ccm.QUICK,
+            *ccm.LAB,
         )
 
     def manager_environment(

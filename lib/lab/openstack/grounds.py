@@ -189,7 +189,7 @@ class OpenStackGrounds:
         """See the protocol."""
         conf = _cloud_conf(where, existing, has_routes=bool(pod_cidr))
         routed = (f"--cluster-cidr={pod_cidr}",) if pod_cidr else ()
-        return ccm.arguments(where, kubeconfig, conf, (*ccm.QUICK, *routed))
+        return ccm.arguments(where, kubeconfig, conf, (*ccm.LAB, *routed))
 
     def manager_environment(
         self, where: places.Places, existing: grounds.Existing

@@ -1,7 +1,8 @@
 """Programs of a lab that outlive the command which starts them.
 
 Rules: a program is known by its pid file, which holds the pid and the time the kernel
-says it was started, so that a reused pid is never taken for it, nor killed.
+says it was started, so that a reused pid is never taken for it, nor killed. Its command
+is kept as long as it is meant to run: `stop` removes the command before the process.
 """
 
 import contextlib
@@ -23,6 +24,10 @@ POLL_S = 0.05
 
 def _pid_file(where: places.Places, name: str) -> pathlib.Path:
     return where.run / f"{name}.pid"
+
+
+def _command_file(where: places.Places, name: str) -> pathlib.Path:
+    return where.run / f"{name}.command"
 
 
 def _started(pid: int) -> float:
@@ -87,15 +92,38 @@ def start(
             env={**os.environ, **(env or {})},
         )
     mark = {"pid": child.pid, "started": _started(child.pid)}
-    part = where.run / f".{name}.new"
-    part.write_text(json.dumps(mark))
-    part.replace(_pid_file(where, name))
+    _write(_pid_file(where, name), mark)
+    words = [os.fspath(argument) for argument in arguments]
+    _write(_command_file(where, name), {"arguments": words, "env": dict(env or {})})
+
+
+def _write(file: pathlib.Path, content: object) -> None:
+    """Replace a file that only its owner may read: variables may hold a password."""
+    part = file.with_name(f".{file.name}.new")
+    part.unlink(missing_ok=True)
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        json.dump(content, out)
+    part.replace(file)
+
+
+def has_exited(where: places.Places, name: str) -> bool:
+    """Report whether a program ended that was started and not stopped."""
+    return _command_file(where, name).exists() and find(where, name) is None
+
+
+def restart(where: places.Places, name: str) -> None:
+    """Start a program that has exited as it was started; nothing if it was stopped."""
+    with contextlib.suppress(FileNotFoundError):
+        command = json.loads(_command_file(where, name).read_text())
+        start(where, name, command["arguments"], command["env"])
 
 
 def stop(
     where: places.Places, program_names: Sequence[str], patience_s: float = 10
 ) -> None:
     """End the programs named, in parallel; those alive in the end are killed."""
+    for name in program_names:
+        _command_file(where, name).unlink(missing_ok=True)
     known = {name: find(where, name) for name in program_names}
     running = [process for process in known.values() if process is not None]
     for process in running:

@@ -244,8 +244,25 @@ def start_simulated_kubelets(lab: Lab, pex: pathlib.Path) -> None:
         words += ["--every-name"]
     for name in lab.record.names:
         words += ["--name", name]
+    for program in _restarted(lab):
+        words += ["--restart", program]
     command = [*pexes.command(pex), *words]
     processes.start(where, SIMULATED, command, pexes.environment(where))
+
+
+def _restarted(lab: Lab) -> tuple[str, ...]:
+    """Return the programs that are restarted when they exit.
+
+    Those of the real node have a keeper of their own, and pods have the kubelet.
+    """
+    own = () if lab.record.kubeconfig else control_plane.PROGRAMS
+    if lab.record.charts:
+        return own
+    daemons = [name for name in lab.components if name != csi.NAME]
+    if lab.has_claims and not lab.has_volumes:
+        daemons += [csi.NAME, *csi.SIDECARS]
+    machines = lab.machines.programs if lab.machines is not None else ()
+    return tuple(dict.fromkeys((*own, *daemons, *machines)))
 
 
 def start_csi_controller(lab: Lab) -> None:

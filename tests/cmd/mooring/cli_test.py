@@ -403,3 +403,15 @@ def test_the_labs_of_tests_are_ended_but_for_those_in_use(
     assert "Test slot 0: ended." in result.stdout
     assert "Test slot 1: in use by a test process, not stopped." in result.stdout
     assert not (root / "0" / "lab").exists()
+
+
+def test_a_program_that_does_not_run_has_a_remedy(tmp_path: pathlib.Path) -> None:
+    """`lab status` prints which command shows why, and which starts it again."""
+    record.write(places.default(environment(tmp_path)), record.Record())
+    result = mooring(tmp_path, "lab", "status")
+    assert result.returncode == 1
+    for program in ("kube-apiserver", "octavia", "openstack-ccm"):
+        assert (
+            f"{program} does not run: `mooring lab logs {program}` shows why,"
+            " `mooring lab up` starts it again\n"
+        ) in result.stderr

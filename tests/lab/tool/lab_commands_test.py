@@ -163,6 +163,24 @@ def test_the_status_is_a_document(tool: lab_tool.LabTool) -> None:
 
 
 @pytest.mark.usefixtures("up")
+def test_a_daemon_that_is_killed_is_restarted(tool: lab_tool.LabTool) -> None:
+    """As a kubelet does: with its command and variables, so that it serves again."""
+    where, name = tool.where, discoverer.NAME
+    killed = processes.find(where, name)
+    assert killed is not None
+    killed.kill()
+
+    def is_restarted() -> bool:
+        process = processes.find(where, name)
+        return process is not None and process != killed
+
+    waiting.until(f"{name} is restarted", is_restarted)
+    waiting.until(f"{name} serves", lambda: discoverer.at(where).serves())
+    log = (where.log / "simulated-kubelets.log").read_text()
+    assert f"{name} has exited and is restarted" in log
+
+
+@pytest.mark.usefixtures("up")
 def test_variables_are_for_a_shell(tool: lab_tool.LabTool) -> None:
     """kubectl, started by the user, finds the cluster."""
     kubectl = programs.path(tool.where, "kubectl")
