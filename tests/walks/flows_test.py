@@ -50,7 +50,7 @@ from tests.walks import tracing
 S = TypeVar("S")
 A = TypeVar("A")
 LIB = pathlib.Path(lib.__file__).parent
-BEYOND = ("kube/", "process/", "cloud/")
+BEYOND = ("kube/", "process/", "cloud/", "lab/")
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 WRITER = pb.VolumeCapability.AccessMode.Mode.SINGLE_NODE_WRITER
 

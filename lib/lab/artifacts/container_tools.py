@@ -4,14 +4,12 @@ They are not built from Go modules: runc needs C, and every distribution has bot
 """
 
 import dataclasses
-import os
 import pathlib
 import shutil
-import tempfile
 from collections.abc import Mapping
 
 from lib.lab import errors, places
-from lib.lab.artifacts import commands
+from lib.lab.artifacts import debian_trees
 from lib.lab.run import progress
 
 _PACKAGES = ("runc", "containernetworking-plugins")
@@ -56,41 +54,34 @@ def can_fetch(env: Mapping[str, str]) -> bool:
     return all(shutil.which(tool, path=env.get("PATH")) for tool in needed)
 
 
-def ensure(
+def fetch(
     where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
-) -> Tools:
-    """Return the tools; download and unpack them, installing nothing, if need be.
+) -> None:
+    """Download and unpack the tools if they are missing, installing nothing.
 
     Raises:
-        LabError: they are missing and not available.
+        LabError: they cannot be downloaded, or lack a program.
     """
-    tools = find(where, env)
-    if tools is not None:
-        return tools
+    if find(where, env) is not None:
+        return
     step.note(f"downloading {' and '.join(_PACKAGES)}")
-    where.cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=where.cache, prefix=".new-") as scratch:
-        room = pathlib.Path(scratch)
-        # apt downloads as a user of its own where it can.
-        room.chmod(0o755)
-        commands.run(
-            ["apt-get", "download", "--quiet", *_PACKAGES],
-            failure=f"cannot download {' and '.join(_PACKAGES)}; run `apt-get update`,"
-            " or install both",
-            env=env,
-            cwd=room,
+    debian_trees.unpack(_unpacked(where), lambda options, env: _PACKAGES, env, step)
+    if find(where, env) is None:
+        raise errors.LabError(
+            f"{' and '.join(_PACKAGES)} of this distribution lack what a node needs"
         )
-        for package in room.glob("*.deb"):
-            commands.run(
-                ["dpkg-deb", "--extract", str(package), str(room / "all")],
-                failure=f"cannot unpack {package.name}",
-                env=env,
-            )
-        shutil.rmtree(_unpacked(where), ignore_errors=True)
-        os.replace(room / "all", _unpacked(where))
+
+
+def require(where: places.Places, env: Mapping[str, str]) -> Tools:
+    """Return the tools. Nothing is fetched: a node may have no network to do so.
+
+    Raises:
+        LabError: they are missing.
+    """
     tools = find(where, env)
     if tools is None:
         raise errors.LabError(
-            f"{' and '.join(_PACKAGES)} of this distribution lack what a node needs"
+            f"{' and '.join(_PACKAGES)} are missing: `mooring lab build --node` fetches"
+            " them"
         )
     return tools

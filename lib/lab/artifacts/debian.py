@@ -16,10 +16,15 @@ from lib.lab.artifacts import commands
 from lib.lab.run import progress
 
 _STEMS = ("mariadb-server-core", "mariadb-client-core", "mariadb-server")
-_UNREACHABLE = (
-    "MariaDB's packages could not be downloaded with apt-get; is the package mirror"
-    " within reach (proxy, /etc/apt)?"
-)
+MARIADB = "MariaDB's packages"
+
+
+def unreachable(what: str) -> str:
+    """Return the message of a failed download. what: the packages in words."""
+    return (
+        f"{what} could not be downloaded with apt-get; is the package mirror within"
+        " reach (proxy, /etc/apt)?"
+    )
 
 
 def require(env: Mapping[str, str]) -> None:
@@ -107,7 +112,9 @@ def _download(
     # A repository that fails is no matter, as long as the packages are found.
     with contextlib.suppress(errors.LabError):
         step.note("refreshing package lists")
-        commands.run(["apt-get", *options, "update"], failure=_UNREACHABLE, env=env)
+        commands.run(
+            ["apt-get", *options, "update"], failure=unreachable(MARIADB), env=env
+        )
     _fetch(folder, options, env, step)
     shutil.rmtree(lists, ignore_errors=True)
 
@@ -134,32 +141,32 @@ def _fetch(
 ) -> None:
     """Download the server's packages, and those it needs which the system lacks."""
     roots = server_packages(
-        output(["apt-cache", *options, "pkgnames", "mariadb-"], env)
+        output(["apt-cache", *options, "pkgnames", "mariadb-"], env, MARIADB)
     )
     if not roots:
-        raise errors.LabError(_UNREACHABLE)
+        raise errors.LabError(unreachable(MARIADB))
     # `mariadb-server` itself is wanted for its files only: it needs much that we don't.
     cores = [name for name in roots if "core" in name]
     simulate = ["apt-get", *options, "--simulate", "--no-install-recommends"]
     needed: tuple[str, ...] = ()
     with contextlib.suppress(errors.LabError):
-        needed = newly_installed(output([*simulate, "install", *cores], env))
+        needed = newly_installed(output([*simulate, "install", *cores], env, MARIADB))
     step.note("packages")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     names = dict.fromkeys((*roots, *needed))
     commands.run(
         ["apt-get", *options, "download", *names],
-        failure=_UNREACHABLE,
+        failure=unreachable(MARIADB),
         env=env,
         cwd=folder,
     )
 
 
 def output(
-    arguments: Sequence[str | os.PathLike[str]], env: Mapping[str, str]
+    arguments: Sequence[str | os.PathLike[str]], env: Mapping[str, str], what: str
 ) -> list[str]:
-    """Return the lines that one of apt's commands prints.
+    """Return the lines that one of apt's commands prints. what: packages in words.
 
     Raises:
         LabError: it failed.
@@ -167,7 +174,7 @@ def output(
     lines: list[str] = []
     commands.run(
         arguments,
-        failure=_UNREACHABLE,
+        failure=unreachable(what),
         env={**env, "LC_ALL": "C"},
         on_line=lines.append,
     )

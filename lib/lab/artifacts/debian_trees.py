@@ -40,7 +40,7 @@ def unpack(
         except errors.LabError:
             step.note("package lists")
             options = debian.private_lists(folder)
-            debian.output(["apt-get", *options, "update"], env)
+            debian.output(["apt-get", *options, "update"], env, "package lists")
             _download(folder, choose, options, env)
         for package in sorted(folder.glob("*.deb")):
             step.note(package.name.partition("_")[0])
@@ -55,7 +55,9 @@ def with_missing(*packages: str) -> Choose:
 
     def choose(options: Sequence[str], env: Mapping[str, str]) -> Sequence[str]:
         simulate = ["apt-get", *options, "--simulate", "--no-install-recommends"]
-        lines = debian.output([*simulate, "install", *packages], env)
+        lines = debian.output(
+            [*simulate, "install", *packages], env, " and ".join(packages)
+        )
         return tuple(dict.fromkeys((*packages, *debian.newly_installed(lines))))
 
     return choose

@@ -25,6 +25,7 @@ SUITE = "bookworm"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """As Debian and Go write them."""
 UPDATE = "mooring lab image --update-packages"
+_WHAT = "packages of images"
 _HELPER = "/usr/lib/apt/apt-helper"
 _HEAD = f"# Debian packages of all images. Written by `{UPDATE}`.\n"
 _URI = re.compile(r"^'(\S+)' \S+ \d+ SHA256:([0-9a-f]{64})$")
@@ -115,7 +116,7 @@ def repositories(env: Mapping[str, str], suite: str = SUITE) -> tuple[str, ...]:
             " use a machine or container with Debian 12"
         )
     form = "$(CODENAME) $(REPO_URI)"
-    lines = debian.output(["apt-get", "indextargets", "--format", form], env)
+    lines = debian.output(["apt-get", "indextargets", "--format", form], env, _WHAT)
     rows = [line.split() for line in lines]
     uris = (row[1] for row in rows if len(row) == 2 and row[0].startswith(suite))
     unique = tuple(dict.fromkeys(uris))
@@ -209,9 +210,9 @@ def resolve(
     where.cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=where.cache, prefix=".lists-") as scratch:
         options = debian.private_lists(pathlib.Path(scratch))
-        debian.output(["apt-get", *options, "update"], env)
+        debian.output(["apt-get", *options, "update"], env, _WHAT)
         words = ["apt-get", *options, "download", "--print-uris", *names]
-        lines = debian.output(words, env)
+        lines = debian.output(words, env, _WHAT)
     return tuple(_pinned(name, lines, uris) for name in names)
 
 

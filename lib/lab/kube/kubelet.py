@@ -63,6 +63,9 @@ def build(where: places.Places, shown: progress.Progress) -> None:
         LabError: it could not be built.
     """
     programs.build(where, [GROUP], shown)
+    if container_tools.find(where, os.environ) is None:
+        with shown.step("Fetch runc and the CNI plugins") as step:
+            container_tools.fetch(where, os.environ, step)
 
 
 def up(
@@ -88,7 +91,7 @@ def up(
             "a node needs the lab's own control plane; start it first"
         )
     with shown.step(f"Start the node {name}") as step:
-        tools = container_tools.ensure(where, os.environ, step)
+        tools = container_tools.require(where, os.environ)
         port_names = [("kubelet", "kubelet"), ("kubelet", "kubelet-health")]
         ports.require(where, port_names)
         _make_folders(where)

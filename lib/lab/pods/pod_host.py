@@ -66,6 +66,7 @@ def build(where: places.Places, shown: progress.Progress) -> None:
         LabError: it could not be built.
     """
     programs.build(where, GROUPS, shown)
+    kubelet.build(where, shown)
     kube_proxy.build(where, shown)
 
 

@@ -33,12 +33,13 @@ _SYNCED = "SyncProxyRules complete"
 
 
 def build(where: places.Places, shown: progress.Progress) -> pathlib.Path:
-    """Return the program; build it, unless it is built.
+    """Return the program; build it, and fetch nft, unless both are here.
 
     Raises:
-        LabError: no Go toolchain, modules that cannot be fetched, or a build that
-            fails.
+        LabError: no Go toolchain, modules or packages that cannot be fetched, or a
+            build that fails.
     """
+    fetch_nft(where, os.environ, shown)
     folder = importlib.resources.files("lib.lab.proxy") / "module"
     contents = {file.name: file.read_bytes() for file in folder.iterdir()}
     flags = go_modules.ldflags("kube")
@@ -64,21 +65,31 @@ def build(where: places.Places, shown: progress.Progress) -> pathlib.Path:
     return target
 
 
-def environment(
-    where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
-) -> Mapping[str, str]:
-    """Return `env` with a PATH that contains nft, a Debian package.
+def fetch_nft(
+    where: places.Places, env: Mapping[str, str], shown: progress.Progress
+) -> None:
+    """Unpack nft, a Debian package, unless the machine has it.
 
     Raises:
         LabError: it cannot be downloaded.
     """
-    if shutil.which("nft", path=env.get("PATH")):
-        return env
-    tree = where.cache / "nftables"
-    if not tree.is_dir():
-        choose = debian_trees.with_missing("nftables")
-        debian_trees.unpack(tree, choose, env, step)
-    path = os.pathsep.join([env.get("PATH", os.defpath), str(tree / "usr/sbin")])
+    if shutil.which("nft", path=environment(where, env)["PATH"]) is None:
+        with shown.step("Fetch nftables") as step:
+            choose = debian_trees.with_missing("nftables")
+            debian_trees.unpack(_nft_tree(where), choose, env, step)
+
+
+def _nft_tree(where: places.Places) -> pathlib.Path:
+    return where.cache / "nftables"
+
+
+def environment(where: places.Places, env: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `env` with a PATH that contains nft; nothing is fetched."""
+    path = env.get("PATH", os.defpath)
+    tree = _nft_tree(where)
+    if shutil.which("nft", path=path) or not tree.is_dir():
+        return {**env, "PATH": path}
+    path = os.pathsep.join([path, str(tree / "usr/sbin")])
     return debian.environment(tree, {**env, "PATH": path})
 
 
@@ -89,8 +100,8 @@ def start(where: places.Places, node: str, shown: progress.Progress) -> None:
         LabError: it cannot be built, or did not start.
     """
     program = build(where, shown)
-    with shown.step(f"Start {NAME}") as step:
-        env = environment(where, os.environ, step)
+    with shown.step(f"Start {NAME}"):
+        env = environment(where, os.environ)
         now = datetime.datetime.now(datetime.UTC)
         pair = kube_files.issued(where, NAME, pki.Subject(USER), now)
         kubeconfig = kube_files.write_kubeconfig(where, NAME, pki.Credentials(pair))

@@ -275,6 +275,8 @@ class _Start:
         programs.build(self.where, needed, self.shown)
         if self.lab.record.charts:
             pod_host.build(self.where, self.shown)
+        elif self.lab.record.node:
+            kubelet.build(self.where, self.shown)
 
     def cloud_build(self) -> None:
         """Fetch or build what our own cloud needs."""

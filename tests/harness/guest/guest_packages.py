@@ -69,7 +69,7 @@ def ensure(
 
 def _of_the_guest(options: Sequence[str], env: Mapping[str, str]) -> Sequence[str]:
     """Choose the packages of the guest; the kernel's name contains its version."""
-    lines = debian.output(["apt-cache", *options, "depends", KERNEL], env)
+    lines = debian.output(["apt-cache", *options, "depends", KERNEL], env, KERNEL)
     depends = [line.split() for line in lines if line.strip().startswith("Depends:")]
     return (*_PROGRAMS, *_LIBRARIES, *(words[1] for words in depends))
 

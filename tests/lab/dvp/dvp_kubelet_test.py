@@ -28,7 +28,7 @@ from tests.harness.dvp import csi_dvp, dvp_manager, dvp_node, recorder
 from tests.harness.dvp.dvp_parent import DvpParent
 
 GIB = 2**30
-GROUPS = (kubelet.GROUP, control_plane.SCHEDULER_GROUP, csi.GROUP)
+GROUPS = (control_plane.SCHEDULER_GROUP, csi.GROUP)
 KINDS = ("ext4", "xfs", "block")
 STATIC = 2
 LIMIT = 16 - STATIC
@@ -104,6 +104,7 @@ def ground(
     if reason := kubelet.unavailable(where) or loop_disks.unavailable():
         pytest.skip(reason)
     programs.build(where, GROUPS, testing.shown())
+    kubelet.build(where, testing.shown())
     with testing.shown().step("File system tools") as step:
         file_system_tools.ensure(where, os.environ, step)
     new = Ground(parent, project, f"node-{secrets.token_hex(2)}")

@@ -19,7 +19,7 @@ from tests.harness.node import volume_users
 from tests.harness.openstack import fixtures, testing
 
 ZONE = "nova"
-GROUPS = (kubelet.GROUP, control_plane.SCHEDULER_GROUP, csi.GROUP)
+GROUPS = (control_plane.SCHEDULER_GROUP, csi.GROUP)
 
 
 shares_lab = fixtures.shares_lab
@@ -32,6 +32,7 @@ def where(lease: leases.Lease) -> Iterator[places.Places]:
         pytest.skip(reason)
     with testing.running(lease) as place:
         programs.build(place, GROUPS, shared.shown())
+        kubelet.build(place, shared.shown())
         with shared.shown().step("File system tools") as step:
             file_system_tools.ensure(place, os.environ, step)
         loop_disks.enter_private_mounts()
