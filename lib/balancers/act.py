@@ -168,19 +168,21 @@ class ServiceActor:
         try:
             result = self._dependencies.engine.apply(uid, action)
         except UnknownOutcome as error:
-            self._refused(snapshot, error.error)
+            self._refused(snapshot, action, error.error)
             raise
         except errors.CloudError as error:
-            self._refused(snapshot, error)
+            self._refused(snapshot, action, error)
             raise
         if result.annotations:
             snapshot = self._patch(snapshot, model.SetAnnotations(result.annotations))
         return self._go_on(snapshot, action, result) if action.is_last else snapshot
 
-    def _refused(self, snapshot: Snapshot, error: errors.CloudError) -> None:
+    def _refused(
+        self, snapshot: Snapshot, action: plans.ApplyStep, error: errors.CloudError
+    ) -> None:
         """Report to the owner why a write failed: once, if it will fail the same."""
         summary = self._dependencies.engine.refusal(
-            snapshot.service.metadata.uid, error
+            snapshot.service.metadata.uid, error, path=action.step.path
         )
         if summary:
             self._record(snapshot.service, decide.failed(snapshot, summary))

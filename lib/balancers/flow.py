@@ -20,6 +20,7 @@ from lib.cloud.load_balancers import LoadBalancers, Node, Reason, Results, Targe
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
 from lib.kube import errors as kube_errors
+from lib.plans import model as plans
 from lib.plans.engine import Engine, Writing
 from lib.plans.model import ApplyStep, Await, StartBackoff
 from lib.reconcile import failure as failures
@@ -113,6 +114,12 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
     def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
         """Carry one action out; see the protocol."""
         return self._actor.act(snapshot, action)
+
+    def left_after(
+        self, failed: Action, error: Exception, rest: Sequence[Action]
+    ) -> Sequence[Action]:
+        """See `carrying.GoesOn`."""
+        return plans.left_after(failed, error, rest)
 
     def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
         """Count a failure; see the protocol."""

@@ -6,6 +6,7 @@ machines, routes. A provider plans, `lib/plans` carries out. Frozen values only,
 
 import dataclasses
 import enum
+from collections.abc import Iterable, Iterator
 
 # ---------------------------------------------------------------- problems
 
@@ -84,7 +85,9 @@ class Step:
     why: how it differs from what is desired; no secret. is_gated: it may only be
     applied when the gate is open. is_repeatable: applying it twice does no harm; of
     the others at most one is applied in a reconciliation, and none immediately after
-    one with an unknown outcome: observe first.
+    one with an unknown outcome: observe first. group: steps of one group depend on each
+    other, in their order, those of different groups do not: after a refusal the others
+    go on. Empty: it depends on all steps before it, and all after it depend on it.
     """
 
     verb: Verb
@@ -93,9 +96,16 @@ class Step:
     native: object
     is_gated: bool = True
     is_repeatable: bool = True
+    group: str = ""
 
     def __str__(self) -> str:
         return f"{self.verb} {' / '.join(self.path)}: {self.why}"
+
+
+def grouped(group: str, steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps as those of one group; see `Step`."""
+    for step in steps:
+        yield dataclasses.replace(step, group=group)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -153,21 +153,25 @@ class MachineActor:
         try:
             result = self._dependencies.engine.apply(snapshot.uid, action)
         except UnknownOutcome as error:
-            self._refused(snapshot, error.error)
+            self._refused(snapshot, action, error.error)
             raise
         except errors.CloudError as error:
-            self._refused(snapshot, error)
+            self._refused(snapshot, action, error)
             raise
         if result.annotations:
             note = model.AnnotateMachine(result.annotations)
             snapshot = self._patch(snapshot, note)
         return self._go_on(snapshot, action, result) if action.is_last else snapshot
 
-    def _refused(self, snapshot: Snapshot, error: errors.CloudError) -> None:
+    def _refused(
+        self, snapshot: Snapshot, action: plans.ApplyStep, error: errors.CloudError
+    ) -> None:
         """Report why a write failed: once, if it will fail the same."""
         known = (own for own in self._dependencies.reasons() if own == error.reason)
         reason = next(known, CommonReason.REFUSED)
-        summary = self._dependencies.engine.refusal(snapshot.uid, error, reason)
+        summary = self._dependencies.engine.refusal(
+            snapshot.uid, error, reason, action.step.path
+        )
         if summary:
             event = model.RecordEvent(True, error.reason, summary)
             self._record(snapshot.machine, event)

@@ -25,6 +25,7 @@ from lib.machines.model import (
     Stores,
     Topic,
 )
+from lib.plans import model as plans
 from lib.plans.engine import Engine, Writing
 from lib.plans.model import ApplyStep, Await, StartBackoff
 from lib.reconcile import failure as failures
@@ -110,6 +111,12 @@ class MachinesFlow(runner.Flow[Snapshot, Action]):
     ) -> Sequence[Requeue]:
         """See the protocol."""
         return self._actor.requeues(snapshot, error)
+
+    def left_after(
+        self, failed: Action, error: Exception, rest: Sequence[Action]
+    ) -> Sequence[Action]:
+        """See `carrying.GoesOn`."""
+        return plans.left_after(failed, error, rest)
 
     def is_note(self, action: Action) -> bool:
         """See the protocol."""

@@ -25,7 +25,7 @@ from lib.cloud.steps import (
     StepResult,
 )
 from lib.plans.memory import Memory, Written
-from lib.plans.model import ApplyStep, Await, OpenPlan, Resumed, Target
+from lib.plans.model import LASTING, ApplyStep, Await, OpenPlan, Resumed, Target
 from lib.reconcile import failure, outcome
 
 TAKEN_S = 1.0
@@ -42,15 +42,6 @@ UNKNOWN_POLL_S = 4.0
 """When to check again, as long as it may still appear."""
 LONG_S = 120.0
 """A write that is rejected as too early for so long is reported."""
-LASTING = (
-    errors.InvalidRequest,
-    errors.AlreadyExists,
-    errors.Unsupported,
-    errors.Forbidden,
-    errors.QuotaExceeded,
-    errors.LimitReached,
-)
-"""How a write fails as long as neither its object nor the cloud is changed."""
 
 
 class Applier(Protocol):
@@ -233,6 +224,9 @@ class Engine(Generic[Target, Written]):
             unknown_s = self._memory.unknown_s(uid, step.path)
             self._require_known(uid, unknown_s, CREATE_AFTER_S)
         self._memory.begin(uid)
+        if self._memory.open(uid) is None:
+            steps = (step, *action.rest)
+            self._memory.keep_refusals(uid, {each.path for each in steps})
         try:
             result = self._write(step)
         except errors.CloudError as error:
@@ -241,7 +235,7 @@ class Engine(Generic[Target, Written]):
                 raise
             self._memory.note_unknown(uid, step.path)
             raise UnknownOutcome(error) from error
-        self._memory.accept(uid)
+        self._memory.accept(uid, step.path)
         return result
 
     def _write(self, step: Step) -> StepResult:
@@ -272,11 +266,12 @@ class Engine(Generic[Target, Written]):
         uid: str,
         error: errors.CloudError,
         reason: ProblemReason = CommonReason.REFUSED,
+        path: tuple[str, ...] = (),
     ) -> str:
         """Return what to report of a failed write; empty: nothing, or not again.
 
         An error that lasts is reported once, one of a busy object after LONG_S. reason:
-        by which the write is kept as rejected.
+        by which the write is kept as rejected. path: of its step.
         """
         summary, lasts = error.summary, isinstance(error, LASTING)
         if isinstance(error, errors.Busy):
@@ -284,7 +279,8 @@ class Engine(Generic[Target, Written]):
                 return ""
             summary, lasts = f"{summary}, for minutes", True
         problem = Problem(reason, summary)
-        return summary if not lasts or self._memory.refuse(uid, problem) else ""
+        is_new = not lasts or self._memory.refuse(uid, problem, path)
+        return summary if is_new else ""
 
     def go_on(
         self,

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from lib.cloud.steps import Notice, Problem, ProblemReason
@@ -25,10 +25,10 @@ class _Record(Generic[Target, Written]):
     """All that is kept for one object.
 
     began_s: when its changes in progress began. settled: for which target all was
-    well. refusal: why the cloud rejects a write. backoffs: number and end, by whether
-    the object is desired. busy_since_s: since when writes are rejected as too early.
-    unknown: until when a request may still be carried out, by the path of its step.
-    Times are monotonic seconds.
+    well. refusals: why the cloud rejects writes, by the path of the step. backoffs:
+    number and end, by whether the object is desired. busy_since_s: since when writes
+    are rejected as too early. unknown: until when a request may still be carried out,
+    by the path of its step. Times are monotonic seconds.
     """
 
     open: OpenPlan[Target] | None = None
@@ -36,7 +36,7 @@ class _Record(Generic[Target, Written]):
     settled: tuple[Target, Written] | None = None
     problems: tuple[Problem, ...] = ()
     notices: tuple[Notice, ...] = ()
-    refusal: Problem | None = None
+    refusals: dict[tuple[str, ...], Problem] = dataclasses.field(default_factory=dict)
     backoffs: dict[bool, tuple[int, float]] = dataclasses.field(default_factory=dict)
     busy_since_s: float | None = None
     unknown: dict[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
@@ -196,21 +196,33 @@ class Memory(Generic[Target, Written]):
             record = self._get(uid)
             return TellProblems(record.problems, record.notices)
 
-    def refuse(self, uid: str, problem: Problem) -> bool:
+    def refuse(self, uid: str, problem: Problem, path: tuple[str, ...] = ()) -> bool:
         """Note why the cloud rejected a write; report whether that is new.
 
-        It stands until a write is accepted, or nothing is left to be written.
+        It stands until the write is accepted, or is no longer planned. path: of its
+        step.
         """
         with self._lock:
             record = self._keep(uid)
-            is_new = record.refusal != problem
-            record.refusal = problem
+            is_new = record.refusals.get(path) != problem
+            record.refusals[path] = problem
             return is_new
 
-    def refusal(self, uid: str) -> Problem | None:
-        """Return why the cloud rejects a write; None: it does not."""
+    def keep_refusals(self, uid: str, paths: Collection[tuple[str, ...]]) -> None:
+        """Drop the refusals of all writes but these: they are no longer planned."""
         with self._lock:
-            return self._get(uid).refusal
+            refusals = self._get(uid).refusals
+            for path in [path for path in refusals if path and path not in paths]:
+                del refusals[path]
+
+    def refusal(self, uid: str) -> Problem | None:
+        """Return why the cloud rejects writes; None: it does not."""
+        with self._lock:
+            refusals = tuple(self._get(uid).refusals.values())
+        if not refusals:
+            return None
+        text = "; ".join(dict.fromkeys(each.message for each in refusals))
+        return dataclasses.replace(refusals[0], message=text)
 
     def busy_s(self, uid: str) -> float:
         """Return for how many seconds writes have been rejected as too early."""
@@ -221,11 +233,13 @@ class Memory(Generic[Target, Written]):
             record.busy_since_s = since
             return now - since
 
-    def accept(self, uid: str) -> None:
-        """Note that the cloud has accepted a write."""
+    def accept(self, uid: str, path: tuple[str, ...] = ()) -> None:
+        """Note that the cloud has accepted a write. path: of its step."""
         with self._lock:
             record = self._get(uid)
-            record.busy_since_s = record.refusal = None
+            record.busy_since_s = None
+            for accepted in (path, ()):
+                record.refusals.pop(accepted, None)
 
     def problems(self) -> Mapping[ProblemReason, int]:
         """Count the objects that have a problem, by its reason."""
@@ -233,8 +247,7 @@ class Memory(Generic[Target, Written]):
             by_uid = [
                 {
                     problem.reason
-                    for problem in (*record.problems, record.refusal)
-                    if problem
+                    for problem in (*record.problems, *record.refusals.values())
                 }
                 for record in self._records.values()
             ]

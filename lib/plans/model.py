@@ -1,8 +1,11 @@
 """Open plans and the actions of a flow that carries plans out."""
 
 import dataclasses
+import itertools
+from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
+from lib.cloud import errors
 from lib.cloud.model import Unknown
 from lib.cloud.steps import Gate, Notice, Problem, Step
 
@@ -17,6 +20,7 @@ class HasKey(Protocol):
 
 
 Target = TypeVar("Target", bound=HasKey)
+Action = TypeVar("Action")
 
 
 # No slots: Python 3.11 then could not make it as OpenPlan[...](...).
@@ -90,6 +94,18 @@ class TellProblems:
     notices: tuple[Notice, ...] = ()
 
 
+LASTING = (
+    errors.InvalidRequest,
+    errors.AlreadyExists,
+    errors.Unsupported,
+    errors.Forbidden,
+    errors.QuotaExceeded,
+    errors.LimitReached,
+)
+"""How a write fails as long as neither its object nor the cloud is changed."""
+_REFUSED = (*LASTING, errors.NotFound)
+"""What concerns the object of one step; every other error stops the whole plan."""
+
 MOST_STEPS = 20
 """Writes of the cloud in one reconciliation, at most."""
 
@@ -108,3 +124,26 @@ def next_steps(steps: tuple[Step, ...], object_id: str) -> tuple[ApplyStep, ...]
         if is_last:
             break
     return tuple(actions)
+
+
+def left_after(
+    failed: object, error: Exception, rest: Sequence[Action]
+) -> tuple[Action | ApplyStep, ...]:
+    """Return what is still carried out of a reconciliation after an action has failed.
+
+    One refused step does not stop those that do not depend on it; the reconciliation
+    ends with its error all the same. rest: the actions that would have followed.
+    """
+    if not isinstance(failed, ApplyStep) or not isinstance(error, _REFUSED):
+        return ()
+    left = independent(failed.step, failed.rest)
+    others = (action for action in rest if not isinstance(action, ApplyStep))
+    return (*next_steps(left, failed.object_id), *others)
+
+
+def independent(refused: Step, rest: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps that do not depend on a refused one; see `Step.group`."""
+    if not refused.group:
+        return ()
+    before = itertools.takewhile(lambda step: step.group, rest)
+    return tuple(step for step in before if step.group != refused.group)

@@ -4,10 +4,11 @@ Shared by the runner, which takes keys from a queue, and by `waiting`, which rec
 a key in the thread of its caller.
 """
 
+import collections
 import dataclasses
 import datetime
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import structlog
 
@@ -17,6 +18,9 @@ from lib.reconcile import outcome as outcomes
 
 Snapshot = TypeVar("Snapshot")
 Action = TypeVar("Action")
+
+MOST_ERRORS = 100
+"""Errors of one reconciliation after which others go on, at most."""
 
 
 class Steps(Protocol[Snapshot, Action]):
@@ -40,7 +44,7 @@ class Steps(Protocol[Snapshot, Action]):
         """Carry one action out; return the snapshot with the own write in it.
 
         The next action is carried out upon that. May raise, and then the rest is not
-        carried out.
+        carried out, unless the flow is one that `GoesOn`.
         """
         ...
 
@@ -61,6 +65,21 @@ class Steps(Protocol[Snapshot, Action]):
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for one that is a bug."""
+        ...
+
+
+@runtime_checkable
+class GoesOn(Protocol[Action]):
+    """What a flow has beside its steps if one error does not stop them all."""
+
+    def left_after(
+        self, failed: Action, error: Exception, rest: Sequence[Action]
+    ) -> Sequence[Action]:
+        """Return what is still carried out after an action has raised an error.
+
+        The reconciliation ends with that error all the same. rest: the actions that
+        would have followed.
+        """
         ...
 
 
@@ -93,11 +112,12 @@ class Carrier(Generic[Snapshot, Action]):
         Returns what was left, and the error with which the reconciliation ends.
         """
         error: Exception | None = None
+        errors: list[Exception] = []
         try:
-            for written in self._act(key, snapshot, outcome.actions):
+            for written in self._act(key, snapshot, outcome.actions, errors):
                 snapshot = written
-            error = outcome.failure
-            if not self.dry_run:
+            error = errors[0] if errors else outcome.failure
+            if not self.dry_run and not errors:
                 for event in outcome.events:
                     snapshot = self.steps.act(snapshot, event)
         except Exception as raised:
@@ -112,22 +132,46 @@ class Carrier(Generic[Snapshot, Action]):
         )
 
     def _act(
-        self, key: str, snapshot: Snapshot, actions: Sequence[Action]
+        self,
+        key: str,
+        snapshot: Snapshot,
+        actions: Sequence[Action],
+        errors: list[Exception],
     ) -> Iterator[Snapshot]:
         """Carry actions out, each upon what those before it have written.
 
         Yields the snapshot after each, so that it is known also when the next fails.
+        errors: filled with those after which others went on.
         """
         log = structlog.stdlib.get_logger()
-        for action in actions:
+        left = collections.deque(actions)
+        while left:
+            action = left.popleft()
             if self.is_given_up():
                 return
             is_note = self.steps.is_note(action)
             if self.dry_run and dry_run.omits(action, key, is_note=is_note):
                 continue
-            snapshot = self.steps.act(snapshot, action)
+            try:
+                snapshot = self.steps.act(snapshot, action)
+            except Exception as error:
+                others = self._left_after(action, error, tuple(left))
+                if not others or len(errors) == MOST_ERRORS:
+                    raise
+                name = type(action).__name__
+                log.info("action failed", key=key, action=name, error=str(error))
+                errors.append(error)
+                left = collections.deque(others)
+                continue
             yield snapshot
             if not is_note:
                 self.beat()
                 name = type(action).__name__
                 log.info("action completed", key=key, action=name)
+
+    def _left_after(
+        self, failed: Action, error: Exception, rest: Sequence[Action]
+    ) -> Sequence[Action]:
+        if not isinstance(self.steps, GoesOn):
+            return ()
+        return self.steps.left_after(failed, error, rest)

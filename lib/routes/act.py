@@ -99,7 +99,9 @@ class Actor:
             self._board.pause(wait_s or 0.0)
             if isinstance(error, errors.Busy) and wait_s is not None:
                 raise failures.Postponed(error.summary, wait_s) from error
-            if summary := self._tools.engine.refusal(TABLE, error):
+            if summary := self._tools.engine.refusal(
+                TABLE, error, path=action.step.path
+            ):
                 self._tools.recorder.emit(
                     self._tools.table_ref, "Warning", model.FAILED, summary
                 )

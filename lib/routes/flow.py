@@ -132,6 +132,12 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
         """Carry one action out; see the protocol."""
         return self._actor.act(snapshot, action)
 
+    def left_after(
+        self, failed: Action, error: Exception, rest: Sequence[Action]
+    ) -> Sequence[Action]:
+        """See `carrying.GoesOn`."""
+        return plans.left_after(failed, error, rest)
+
     def is_note(self, action: Action) -> bool:
         """See the protocol."""
         return isinstance(action, model.Publish | model.Disable)

@@ -2,19 +2,26 @@
 
 import collections
 import copy
+import dataclasses
+import datetime
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from lib.balancers import flow, model, observe
 from lib.balancers.fake.snapshots import NOW
+from lib.balancers.model import Topic
 from lib.cloud.fake import load_balancers as fake_cloud
 from lib.cloud.load_balancers import Cluster, Node
+from lib.cloud.model import Address, AddressType
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.fake import driver, session, wire
+from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
-from lib.reconcile import queue, runner
+from lib.reconcile import carrying, failure, outcome, queue, runner
 
 QUIET_S = 30.0
 """So long nothing may be due for the daemon to count as settled."""
@@ -30,7 +37,7 @@ class Ground:
     def __init__(self) -> None:
         self.now_s = 1000.0
         self.api = fake_api.FakeApi(lambda: NOW)
-        self.cloud = fake_cloud.FakeLoadBalancers(lambda: self.now_s)
+        self.cloud: Any = fake_cloud.FakeLoadBalancers(lambda: self.now_s)
         self.nodes: tuple[Node, ...] = (Node("node-1"), Node("node-2"))
         self.acting = "reading"
         self.actions = collections.Counter[str]()
@@ -100,6 +107,38 @@ class Ground:
         return [f"{e['type']} {e['reason']}: {e['message']}" for e in recorded]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Counted(carrying.Steps[model.Snapshot, model.Action]):
+    """The steps of a flow; the ground counts its actions."""
+
+    flow: flow.BalancersFlow
+    ground: Ground
+    name = "balancers"
+
+    def act(self, snapshot: model.Snapshot, action: model.Action) -> model.Snapshot:
+        kind = type(action).__name__
+        self.ground.acting = kind
+        try:
+            snapshot = self.flow.act(snapshot, action)
+        finally:
+            self.ground.acting = "reading"
+        self.ground.actions[kind] += 1
+        return snapshot
+
+    def decide(
+        self, snapshot: model.Snapshot, now: datetime.datetime
+    ) -> outcome.Outcome[model.Action]:
+        return self.flow.decide(snapshot, now)
+
+    def failure(self, error: Exception) -> failure.Failure | None:
+        return self.flow.failure(error)
+
+    def left_after(
+        self, failed: model.Action, error: Exception, rest: Sequence[model.Action]
+    ) -> Sequence[model.Action]:
+        return self.flow.left_after(failed, error, rest)
+
+
 class Process:
     """One life of the daemon, with all that it keeps in memory."""
 
@@ -166,39 +205,21 @@ class Process:
         return len(claims)
 
     def _pass(self, claim: queue.Claim, snapshot: model.Snapshot) -> None:
-        outcome = runner.decide(self.flow, snapshot, NOW)
-        snapshot, error = self._act(snapshot, outcome.actions)
-        error = error or outcome.failure
-        for event in outcome.events:
-            self.flow.act(snapshot, event)
+        decided = runner.decide(self.flow, snapshot, NOW)
+        carrier = carrying.Carrier(_Counted(self.flow, self.ground))
+        snapshot, error = carrier.carry_out(claim.key, snapshot, decided)
         self.flow.ended(snapshot, error)
         for requeue in self.flow.requeues(snapshot, error):
             self.queue.add_all(claim.key, requeue.topics, requeue.after_s)
         if error is not None:
-            failure = self.flow.failure(error)
-            if failure is None:
+            known = self.flow.failure(error)
+            if known is None:
                 raise error
-            self.queue.retry(claim.key, claim.topics, failure.retry_after_s)
+            self.queue.retry(claim.key, claim.topics, known.retry_after_s)
             return
         self.queue.forget(claim.key)
-        if outcome.requeue_after_s is not None:
-            self.queue.add_all(claim.key, claim.topics, outcome.requeue_after_s)
-
-    def _act(
-        self, snapshot: model.Snapshot, actions: tuple[model.Action, ...]
-    ) -> tuple[model.Snapshot, Exception | None]:
-        """Carry actions out; return what they left, and the error that ended it."""
-        for action in actions:
-            kind = type(action).__name__
-            self.ground.acting = kind
-            try:
-                snapshot = self.flow.act(snapshot, action)
-            except Exception as error:
-                return snapshot, error
-            finally:
-                self.ground.acting = "reading"
-            self.ground.actions[kind] += 1
-        return snapshot, None
+        if decided.requeue_after_s is not None:
+            self.queue.add_all(claim.key, claim.topics, decided.requeue_after_s)
 
     def say(self) -> None:
         """Send the Events that wait."""
@@ -233,3 +254,98 @@ def make_process() -> MakeProcess:
 @pytest.fixture(scope="session")
 def death() -> type[BaseException]:
     return Death
+
+
+class SameClock(session.FakeClock):
+    """The time of a ground: there is only one."""
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__()
+        self._ground = ground
+
+    def __call__(self) -> float:
+        return float(self._ground.now_s)
+
+    def sleep(self, seconds: float) -> None:
+        self._ground.now_s += seconds
+
+
+@dataclasses.dataclass
+class Scene:
+    """A cluster on an OpenStack in memory, and the process that serves it."""
+
+    ground: Ground
+    on: driver.Ground
+    config: settings.LoadBalancer
+    process: Any = None
+
+    @property
+    def cloud(self) -> session.FakeOpenStack:
+        return self.on.cloud
+
+    def start(self) -> None:
+        """Begin a new life, which knows nothing."""
+        self.ground.cloud = OctaviaLoadBalancers(self.cloud.client(), self.config)
+        self.process = Process(self.ground)
+
+    def calls(
+        self, do: Callable[[], object] = lambda: None, quiet_s: float = 30.0
+    ) -> int:
+        """Do something, let it come to rest, and count the calls."""
+        before = len(self.cloud.calls)
+        do()
+        self.process.settle(quiet_s)
+        return len(self.cloud.calls) - before
+
+    def again(self, topic: Topic) -> None:
+        """Bring all Services in."""
+        for key in self.process.services.items():
+            self.process.queue.add(key, topic)
+
+    def add_node(self) -> None:
+        """Add a Node."""
+        self.ground.nodes = (*self.ground.nodes, self.node(len(self.ground.nodes) + 1))
+        self.again(Topic.NODES)
+
+    def node(self, number: int) -> Node:
+        address = f"10.0.0.{number}"
+        self.cloud.neutron.add_port(self.on.subnet_id, address, f"server-{number}")
+        result = (Address(AddressType.INTERNAL_IP, address),)
+        return Node(f"node-{number}", "", result)
+
+    def lose_creation(self) -> list[wire.Call]:
+        """Drop the answer of the next creation; return it once it was sent."""
+        lost: list[wire.Call] = []
+
+        def lose(call: wire.Call) -> session.Fault | None:
+            is_creation = (call.method, call.path) == ("POST", "lbaas/loadbalancers")
+            if not is_creation or lost:
+                return None
+            lost.append(call)
+            return session.Fault()
+
+        self.cloud.fault = lose
+        return lost
+
+    def address(self, name: str) -> str:
+        """The address in a Service's status."""
+        service = self.ground.get(name)
+        assert service is not None
+        return str(service["status"]["loadBalancer"]["ingress"][0]["ip"])
+
+
+@pytest.fixture()
+def make_scene() -> Callable[..., Scene]:
+    """Return a factory of scenes with some Nodes; the process has begun."""
+
+    def make(nodes: int = 2, config: settings.LoadBalancer | None = None) -> Scene:
+        ground = Ground()
+        cloud = session.FakeOpenStack(SameClock(ground))
+        on = driver.ground(cloud)
+        usual = config or settings.LoadBalancer(subnet_id=on.subnet_id)
+        scene = Scene(ground, on, usual)
+        ground.nodes = tuple(scene.node(number) for number in range(1, nodes + 1))
+        scene.start()
+        return scene
+
+    return make

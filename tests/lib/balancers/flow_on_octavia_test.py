@@ -11,116 +11,16 @@ from typing import Any
 import pytest
 
 from lib.balancers.model import Topic
-from lib.cloud.load_balancers import Node, Reason
-from lib.cloud.model import Address, AddressType
+from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.config import settings
-from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.fake import session, wire
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason
 from lib.kube import resources
 from lib.plans import model as plans
 
-
-class SameClock(session.FakeClock):
-    """The time of a ground: there is only one."""
-
-    def __init__(self, ground: Any) -> None:
-        super().__init__()
-        self._ground = ground
-
-    def __call__(self) -> float:
-        return float(self._ground.now_s)
-
-    def sleep(self, seconds: float) -> None:
-        self._ground.now_s += seconds
-
-
-@dataclasses.dataclass
-class Scene:
-    """A cluster on an OpenStack in memory, and the process that serves it."""
-
-    ground: Any
-    on: driver.Ground
-    make_process: Callable[[Any], Any]
-    config: settings.LoadBalancer
-    process: Any = None
-
-    @property
-    def cloud(self) -> session.FakeOpenStack:
-        return self.on.cloud
-
-    def start(self) -> None:
-        """Begin a new life, which knows nothing."""
-        self.ground.cloud = OctaviaLoadBalancers(self.cloud.client(), self.config)
-        self.process = self.make_process(self.ground)
-
-    def calls(
-        self, do: Callable[[], object] = lambda: None, quiet_s: float = 30.0
-    ) -> int:
-        """Do something, let it come to rest, and count the calls."""
-        before = len(self.cloud.calls)
-        do()
-        self.process.settle(quiet_s)
-        return len(self.cloud.calls) - before
-
-    def again(self, topic: Topic) -> None:
-        """Bring all Services in."""
-        for key in self.process.services.items():
-            self.process.queue.add(key, topic)
-
-    def add_node(self) -> None:
-        """Add a Node."""
-        self.ground.nodes = (*self.ground.nodes, self.node(len(self.ground.nodes) + 1))
-        self.again(Topic.NODES)
-
-    def node(self, number: int) -> Node:
-        address = f"10.0.0.{number}"
-        self.cloud.neutron.add_port(self.on.subnet_id, address, f"server-{number}")
-        result = (Address(AddressType.INTERNAL_IP, address),)
-        return Node(f"node-{number}", "", result)
-
-    def lose_creation(self) -> list[wire.Call]:
-        """Drop the answer of the next creation; return it once it was sent."""
-        lost: list[wire.Call] = []
-
-        def lose(call: wire.Call) -> session.Fault | None:
-            is_creation = (call.method, call.path) == ("POST", "lbaas/loadbalancers")
-            if not is_creation or lost:
-                return None
-            lost.append(call)
-            return session.Fault()
-
-        self.cloud.fault = lose
-        return lost
-
-    def address(self, name: str) -> str:
-        """The address in a Service's status."""
-        result = self.ground.get(name)["status"]["loadBalancer"]["ingress"]
-        return str(result[0]["ip"])
-
-
-MakeScene = Callable[..., Scene]
-
-
-@pytest.fixture()
-def make_scene(
-    make_ground: Callable[[], Any], make_process: Callable[[Any], Any]
-) -> MakeScene:
-    """Return a factory of scenes with some Nodes; the process has begun."""
-
-    def make(nodes: int = 2, config: settings.LoadBalancer | None = None) -> Scene:
-        ground = make_ground()
-        cloud = session.FakeOpenStack(SameClock(ground))
-        on = driver.ground(cloud)
-        usual = config or settings.LoadBalancer(subnet_id=on.subnet_id)
-        scene = Scene(ground, on, make_process, usual)
-        ground.nodes = tuple(scene.node(number) for number in range(1, nodes + 1))
-        scene.start()
-        return scene
-
-    return make
+MakeScene = Callable[..., Any]
 
 
 def test_a_service_gets_its_load_balancer_and_leaves_nothing(

@@ -361,3 +361,72 @@ def test_after_a_takeover_nothing_is_forgotten_too_early() -> None:
             scene.engine.require_known("u1", is_recorded=is_recorded)
         scene.routers.now_s = 100.0 + wait_s
         scene.engine.require_known("u1", is_recorded=is_recorded)
+
+
+def grouped_step(destination: str, group: str) -> Step:
+    return dataclasses.replace(step("r1", destination), group=group)
+
+
+A1, A2, B1, C1 = (
+    grouped_step(destination, group)
+    for destination, group in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("c1", "c"))
+)
+ALL = grouped_step("all", "")
+REFUSED = errors.QuotaExceeded("no more routes", operation="add route")
+
+
+@pytest.mark.parametrize(
+    ("steps", "error", "left"),
+    [
+        pytest.param((A1, A2, B1), REFUSED, ("b1",), id="those of other groups go on"),
+        pytest.param((A1, B1, A2, C1), REFUSED, ("b1",), id="in their order"),
+        pytest.param((A1, A2), REFUSED, (), id="those of its own group do not"),
+        pytest.param((ALL, B1), REFUSED, (), id="all depend on a step without group"),
+        pytest.param((A1, B1, ALL, C1), REFUSED, ("b1",), id="which depends on all"),
+        pytest.param((A1, ALL), REFUSED, (), id="so nothing is left"),
+        pytest.param(
+            (A1, B1),
+            errors.NotFound("gone", operation="add route"),
+            ("b1",),
+            id="its object is absent",
+        ),
+        pytest.param(
+            (A1, B1),
+            errors.Busy("busy", operation="add route"),
+            (),
+            id="the object is busy",
+        ),
+        pytest.param((A1, B1), unavailable(), (), id="the cloud does not answer"),
+        pytest.param(
+            (A1, B1),
+            errors.Unauthenticated("no", operation="add route"),
+            (),
+            id="all would fail the same",
+        ),
+    ],
+)
+def test_what_goes_on_after_a_refusal(
+    steps: tuple[Step, ...], error: errors.CloudError, left: tuple[str, ...]
+) -> None:
+    (action, *_) = model.next_steps(steps, "r1")
+    note = model.TellProblems(())
+    others = model.left_after(action, error, (note,))
+    applied = [x.step.path[-1] for x in others if isinstance(x, model.ApplyStep)]
+    assert applied == list(left[:1])  # up to the first that closes the gate
+    is_refusal = isinstance(error, errors.QuotaExceeded | errors.NotFound)
+    assert (note in others) == is_refusal
+
+
+def test_each_refused_step_is_reported_once_and_counted_till_it_is_accepted() -> None:
+    scene = Scene()
+
+    def report(refused: Step) -> bool:
+        return bool(scene.engine.refusal("u1", REFUSED, path=refused.path))
+
+    assert [report(x) for x in (A1, B1, A1, B1)] == [True, True, False, False]
+    assert scene.memory.problems() == {CommonReason.REFUSED: 1}
+    scene.carry_out("u1", TARGET, (A1, B1))
+    assert scene.memory.refusal("u1") is not None, "the other one stands"
+    scene.memory.drop("u1")
+    scene.carry_out("u1", TARGET, (C1,))
+    assert scene.memory.refusal("u1") is None, "it is no longer planned"

@@ -175,7 +175,9 @@ def _table_step(
     table: Table, verb: Verb, action: actions.AddRoutes | actions.RemoveRoutes
 ) -> Step:
     why = listed(action.routes)
-    return Step(verb, (f"router {table.id}", "routes"), why, action, is_gated=False)
+    path = (f"router {table.id}", "routes")
+    group = "" if verb is Verb.DELETE else why
+    return Step(verb, path, why, action, is_gated=False, group=group)
 
 
 def _whole(
@@ -245,4 +247,4 @@ def pair_step(
     action = actions.WritePairs(port.id, desired, new, port.revision_number)
     why = f"add {listed(new)}; remove {', '.join(sorted(gone)) or 'none'}"
     path = (f"port {port.id}", "allowed address pairs")
-    return Step(Verb.CHANGE, path, why, action, is_gated=False)
+    return Step(Verb.CHANGE, path, why, action, is_gated=False, group=path[0])

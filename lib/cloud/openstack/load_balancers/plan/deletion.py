@@ -28,7 +28,7 @@ from lib.cloud.openstack.load_balancers.read.observed import (
     Tree,
 )
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.steps import CommonReason, Problem, Step
+from lib.cloud.steps import CommonReason, Problem, Step, grouped
 
 WHY = "the Service is deleted"
 POLL_S = 2.0
@@ -198,7 +198,8 @@ def spare(balancer: LoadBalancer) -> Step:
     """Delete a second load balancer with the ownership tag, without references."""
     why = "it was created twice and never used"
     path = (f"load balancer {balancer.name}",)
-    return actions.ungated(delete(path, why, balancer, cascades=True))
+    step = actions.ungated(delete(path, why, balancer, cascades=True))
+    return dataclasses.replace(step, group=f"load balancer {balancer.id}")
 
 
 def delete(
@@ -285,6 +286,14 @@ def off(
     if not is_deleted_whole(detach):
         yield from _leave(detach, observed)
         return
+    # A floating IP is deleted first: afterwards less shows whose it was.
+    yield from grouped(f"load balancer {balancer.id}", _whole(detach, observed, config))
+
+
+def _whole(
+    detach: Detach, observed: Tree, config: settings.LoadBalancer
+) -> Iterator[Step]:
+    balancer = detach.balancer
     current = floating.on_port(observed.environment, balancer.vip_port_id or "")
     keeps = identity.hints_of(detach.ref).keeps_floating_ip
     if current and not keeps and _is_made(detach, current):
@@ -320,7 +329,8 @@ def _free_addresses(ref: Ref, observed: Tree) -> Iterator[Step]:
         return
     for ip in observed.environment.floating_ips:
         if not ip.port_id and identity.was_ours(ip, ref):
-            yield floating.delete(floating.shown(ip), WHY, ip)
+            step = floating.delete(floating.shown(ip), WHY, ip)
+            yield from grouped(f"floating IP {ip.id}", (step,))
 
 
 def _is_deletable(balancer: LoadBalancer) -> bool:

@@ -6,6 +6,7 @@ Ports are changed only as they were seen (revision number).
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer_sg.go.
 """
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
@@ -24,7 +25,7 @@ from lib.cloud.openstack.load_balancers.read.observed import Environment
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.desired import Desired
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.steps import Problem, Step
+from lib.cloud.steps import Problem, Step, grouped
 
 Key = tuple[str, str, str, int, int]
 """Protocol, ethertype, remote prefix, lowest and highest port."""
@@ -44,7 +45,8 @@ def keep(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
             ),
         }
         action = Action(Kind.SECURITY_GROUP, fields=body)
-        return (actions.create(path, "security groups are managed", action),), ()
+        step = actions.create(path, "security groups are managed", action)
+        return tuple(grouped(path[0], (step,))), ()
     group, *spares = case.environment.groups
     rules = tuple(
         _rules(
@@ -75,7 +77,8 @@ def remove(
     for group in groups:
         action = Action(Kind.SECURITY_GROUP, group.id, observed=group)
         path = (f"security group {group.name}",)
-        yield actions.delete(path, "it is no longer required", action)
+        step = actions.delete(path, "it is no longer required", action)
+        yield from grouped(path[0], (step,))
 
 
 def desired_rules(desired: Desired, subnet: Subnet, provider: str) -> frozenset[Key]:
@@ -116,12 +119,14 @@ def _rules(
     if missing:
         why = "ports without a rule: " + ", ".join(f"{k[3]}/{k[0]}" for k in missing)
         batch = tuple(_body(key, group) for key in missing)
-        yield actions.create((*path, "rules"), why, Action(Kind.RULE, batch=batch))
+        step = actions.create((*path, "rules"), why, Action(Kind.RULE, batch=batch))
+        yield from grouped("rules", (step,))
     for key in sorted(existing.keys() - keys, key=str):
         rule = existing[key]
         action = Action(Kind.RULE, rule.id, observed=rule)
         why = "the Service has no such port"
-        yield actions.delete((*path, f"rule {rule.id}"), why, action)
+        step = actions.delete((*path, f"rule {rule.id}"), why, action)
+        yield from grouped(f"rule {rule.id}", (step,))
 
 
 def key_of(rule: Rule) -> Key:
@@ -190,4 +195,5 @@ def _set(port: Port, ids: list[str], why: str) -> Step:
         revision=port.revision_number,
         observed=port,
     )
-    return actions.change((f"port {port.id}", "security groups"), why, action)
+    path = (f"port {port.id}", "security groups")
+    return dataclasses.replace(actions.change(path, why, action), group=path[0])

@@ -37,7 +37,7 @@ from lib.cloud.openstack.load_balancers.read.observed import Former, Relation, T
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.desired import Desired, Monitored, OnError
-from lib.cloud.steps import CommonReason, Problem, Step
+from lib.cloud.steps import CommonReason, Problem, Step, grouped
 
 POLL_S = 2.0
 """Interval at which a load balancer that Octavia is changing is read."""
@@ -257,8 +257,12 @@ def _active(case: Case) -> Plan:
     if taken:
         return Plan(problems=(*taken, *report.stays(case.observed)))
     endpoint = floating.reach(case)
-    steps = (*_tags(case.ref, context, place), *_switched_on(place))
-    steps += (*tree.steps(place, context), *endpoint.steps)
+    steps = (
+        *grouped("tags", _tags(case.ref, context, place)),
+        *grouped("switch", _switched_on(place)),
+        *tree.steps(place, context),
+        *grouped("address", endpoint.steps),
+    )
     more, problems = _groups(case)
     # Groups that are no longer managed are deleted first: only drift detection reads
     # them, and a step that waits for a gate ends it.

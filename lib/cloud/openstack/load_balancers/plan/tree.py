@@ -32,7 +32,7 @@ from lib.cloud.openstack.load_balancers.read.native import (
 from lib.cloud.openstack.load_balancers.read.observed import Children, Relation
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.desired import DesiredPort
-from lib.cloud.steps import Problem, Step
+from lib.cloud.steps import Problem, Step, grouped
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,12 +148,25 @@ def steps(place: TreePlace, context: Context) -> tuple[Step, ...]:
     ]
     result = list(removals(place, in_the_way, "its port gets another protocol"))
     for key, port in desired.items():
+        group = _group(_transport(context, port), port.port)
         if key in observed:
-            result += _changes(place, context, port, observed[key])
+            changes = _changes(place, context, port, observed[key])
         else:
-            result.append(_new_listener(place, context, port))
+            changes = iter((_new_listener(place, context, port),))
+        result += grouped(group, changes)
     rest = [listener for listener in left if listener not in in_the_way]
-    return (*result, *removals(place, rest, "the Service has no such port"))
+    result += removals(place, rest, "the Service has no such port")
+    # Stable: a listener that is refused keeps no member from being replaced.
+    return tuple(sorted(result, key=_is_of_other_than_members))
+
+
+def _is_of_other_than_members(step: Step) -> bool:
+    return actions.of(step).kind is not Kind.MEMBERS
+
+
+def _group(transport: str, port: int) -> str:
+    """Return the group of the steps of one port; see `Step.group`."""
+    return f"port {port}/{transport}"
 
 
 def removals(
@@ -166,9 +179,12 @@ def removals(
     for listener in listeners:
         path = (*place.path, _shown(listener))
         pool = place.pool_of(listener)
+        transport = protocols.transport(listener.protocol)
+        group = _group(transport, listener.protocol_port)
         if pool is not None and [each.id for each in pool.listeners] == [listener.id]:
-            yield _delete_pool(place, listener, pool, why)
-        yield actions.delete(path, why, _on_listener(place, listener))
+            yield from grouped(group, (_delete_pool(place, listener, pool, why),))
+        step = actions.delete(path, why, _on_listener(place, listener))
+        yield from grouped(group, (step,))
 
 
 def stray_pools(place: TreePlace) -> Iterator[Step]:
@@ -180,7 +196,8 @@ def stray_pools(place: TreePlace) -> Iterator[Step]:
                 Kind.POOL, pool.id, balancer_id=place.balancer.id, observed=pool
             )
             path = (*place.path, f"pool {pool.name or pool.id}")
-            yield actions.delete(path, "it has no listener", action)
+            step = actions.delete(path, "it has no listener", action)
+            yield from grouped(path[-1], (step,))
 
 
 def _changes(
