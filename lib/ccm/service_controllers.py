@@ -25,6 +25,9 @@ LONGEST_BACKOFF_S = 300.0
 STALL_S = 600.0
 """A loop without a heartbeat for this time fails the liveness check: an observation
 may take two minutes for each of three depths."""
+READ_S = 420.0
+"""A read without an end for this time fails the liveness check; each of its three
+depths ends after two minutes."""
 TURN_S = 1.0
 
 
@@ -167,13 +170,18 @@ class ServiceControllers:
         self._follow()
         self._queue.add_many(flow.concerned(self.services), Topic.DRIFT)
 
+    def _is_live(self) -> str | None:
+        """Return why not; None: the loop turns, and its reads end."""
+        turns = self._heartbeat.within(STALL_S)
+        return turns() or self._runner.reads_within(READ_S)()
+
     def _turned(self, seconds: float) -> None:
         self._parts.metrics.turned(self._flow.name, seconds)
 
     def start(self, loop: loops.Loops) -> None:
         """See the protocol."""
         self._heartbeat.begin()
-        self._parts.probes.add_live(options.SERVICE, self._heartbeat.within(STALL_S))
+        self._parts.probes.add_live(options.SERVICE, self._is_live)
         loop.start("services", self._run)
         loop.start("nodes of services", self._spread)
         period_s = self._options.drift_s

@@ -143,6 +143,14 @@ class _Decided(Generic[Snapshot, Action]):
     error: Exception | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """One read in progress. keys: their number. began: monotonic."""
+
+    keys: int
+    began: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Lanes:
     """Thread pools. reading: see `SlowReading`. stop: no more then."""
@@ -177,7 +185,7 @@ class Runner(Generic[Snapshot, Action]):
         self._in_flight: set[concurrent.futures.Future[None]] = set()
         self._slow: set[concurrent.futures.Future[None]] = set()
         self._unread: dict[queues.Claim, Snapshot] = {}
-        self._reads: list[int] = []  # in progress: the number of keys of each
+        self._reads: list[_Read] = []  # in progress
         self._landed = threading.Condition()
         self._given_up = threading.Event()
         self._broken: BaseException | None = None
@@ -218,6 +226,23 @@ class Runner(Generic[Snapshot, Action]):
                 left = tuple(f for f in begun if not f.cancelled())
             concurrent.futures.wait(left, timeout=LAST_ACTS_S)
             self._given_up.set()
+
+    def reads_within(self, seconds: float) -> Callable[[], str | None]:
+        """Create a check of liveness that fails while a read takes longer than this.
+
+        Its keys stay claimed as long, and READS such reads stop all others; the loop
+        turns all the same.
+        """
+
+        def check() -> str | None:
+            with self._landed:
+                began = min((read.began for read in self._reads), default=None)
+            if began is None or self._clocks.monotonic() - began <= seconds:
+                return None
+            age_s = self._clocks.monotonic() - began
+            return f"a read has not ended for {age_s:.0f} s"
+
+        return check
 
     def _pool(self, size: int) -> concurrent.futures.ThreadPoolExecutor:
         """Return threads; they start when they are needed."""
@@ -268,33 +293,36 @@ class Runner(Generic[Snapshot, Action]):
 
     def _read(self, lanes: _Lanes) -> None:
         """Read for all keys that wait for it; when that fails, every one backs off."""
-        taken = self._take_unread(lanes.stop)
+        taken, read = self._take_unread(lanes.stop)
         if not taken or self._reading is None:
             return
         try:
             snapshots = self._read_all(taken, self._reading)
         finally:
             with self._landed:
-                self._reads.remove(len(taken))
+                self._reads.remove(read)
                 self._landed.notify_all()
         if snapshots is None:
             return
         for claim in taken:
             self._send(claim, snapshots[claim.key], lanes)
 
-    def _take_unread(self, stop: threading.Event) -> dict[queues.Claim, Snapshot]:
+    def _take_unread(
+        self, stop: threading.Event
+    ) -> tuple[dict[queues.Claim, Snapshot], _Read]:
         """Take what waits to be read, once no read is in progress or the wait ended."""
         with self._landed:
-            is_long = any(count > MANY for count in self._reads)
+            is_long = any(read.keys > MANY for read in self._reads)
             self._landed.wait_for(
                 lambda: not (self._reads and self._unread),
                 SHARE_MANY_S if is_long else SHARE_S,
             )
+            read = _Read(len(self._unread), self._clocks.monotonic())
             if stop.is_set() or not self._unread:
-                return {}
+                return {}, read
             taken, self._unread = self._unread, {}
-            self._reads.append(len(taken))
-            return taken
+            self._reads.append(read)
+            return taken, read
 
     def _read_all(
         self, taken: Mapping[queues.Claim, Snapshot], reading: SlowReading[Snapshot]

@@ -413,6 +413,37 @@ def test_who_has_more_to_be_read_keeps_nobody_else_and_shares_the_next_read(
     assert {greet.key for greet in flow.done[2:]} == {f"r{n}, read" for n in (1, 2, 3)}
 
 
+def test_a_read_without_an_end_is_not_well_while_the_loop_turns(
+    running: Callable[[Callable[[threading.Event], None]], threading.Event],
+    reconcile_metrics: metrics.ReconcileMetrics,
+    keys: queue.Queue,
+    eventually: Eventually,
+) -> None:
+    reading, beats, now = ReadingStub(), [0], [100.0]
+
+    def beat() -> None:
+        beats[0] += 1
+
+    clocks = runner.Clocks(monotonic=lambda: now[0], beat=beat)
+    flow_runner = runner.Runner(
+        FlowStub(), keys, reconcile_metrics, clocks=clocks, reading=reading
+    )
+    check = flow_runner.reads_within(60.0)
+    assert check() is None
+    keys.add("r1", "t")
+    running(flow_runner.run)
+    eventually(lambda: reading.batches == [("r1",)])
+    now[0] += 60.0
+    assert check() is None
+    now[0] += 10.0
+    assert check() == "a read has not ended for 70 s"
+    before = beats[0]
+    keys.add("a", "t")
+    eventually(lambda: beats[0] > before)
+    reading.go_on.set()
+    eventually(lambda: check() is None)
+
+
 class ReadingOfMany(ReadingStub):
     """Hangs while it reads many keys; reads of few end immediately."""
 

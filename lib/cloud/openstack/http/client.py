@@ -23,6 +23,7 @@ from keystoneauth1 import identity
 from lib.cloud import errors
 from lib.cloud.openstack import native
 from lib.cloud.openstack.http import answers, endpoints, failures
+from lib.cloud.openstack.http import session as sessions
 from lib.cloud.support import calls, circuits
 from lib.process import retry_after
 
@@ -319,7 +320,8 @@ class Client:
         self, call: Call, deadline: float, send_by: float = math.inf
     ) -> answers.Answer:
         self._left_s(call, min(deadline, send_by))
-        with self._translated(call.operation, call.resource):
+        within = sessions.within(self._session, self._left_s(call, deadline))
+        with within, self._translated(call.operation, call.resource):
             endpoint = self._endpoint(call.service)
             # Again: the endpoint may have needed a token first.
             self._left_s(call, min(deadline, send_by))

@@ -35,6 +35,11 @@ _LOGIN_STATUS: dict[int, tuple[type[errors.CloudError], str]] = {
     403: (errors.Forbidden, "Keystone forbids the authentication"),
 }
 
+
+class AnswerTooLong(keystoneauth1.exceptions.ConnectFailure):
+    """The answer is longer than any that this process reads."""
+
+
 NATIVE: tuple[tuple[type[Exception], tuple[type[errors.CloudError], str]], ...] = (
     (
         keystoneauth1.exceptions.ConnectTimeout,
@@ -44,6 +49,7 @@ NATIVE: tuple[tuple[type[Exception], tuple[type[errors.CloudError], str]], ...] 
         keystoneauth1.exceptions.SSLError,
         (errors.Unavailable, "the cloud's TLS certificate is not accepted"),
     ),
+    (AnswerTooLong, (errors.Unavailable, "the cloud's answer is too long")),
     (
         keystoneauth1.exceptions.ConnectionError,
         (errors.Unavailable, "the cloud can't be reached"),

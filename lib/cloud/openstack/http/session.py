@@ -3,23 +3,110 @@
 import contextlib
 import pathlib
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
 import keystoneauth1.exceptions
 import keystoneauth1.plugin
 import keystoneauth1.session
+import urllib3
 from keystoneauth1.identity import base as identity
 from keystoneauth1.identity import v3
 
 from lib.cloud.openstack.config import section_reader
 from lib.cloud.openstack.config.settings import CloudConfError, Credentials
-from lib.process import config
+from lib.cloud.openstack.http import failures
+from lib.process import bounded_answers, config
 
 POOL_SIZE = 64
 """Connections kept per host: at least as many as there are workers."""
 Failed = list[keystoneauth1.exceptions.ClientException]
 AGENT = "openstack-cloud-controller-manager/mooring"
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    response_class = bounded_answers.Response
+
+
+class _TlsConnection(urllib3.connection.HTTPSConnection):
+    response_class = bounded_answers.Response
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class _Adapter(keystoneauth1.session.TCPKeepAliveAdapter):
+    """Sends one request and reads the whole answer, both within its time.
+
+    The library's own time-out bounds each read of a body, not the body.
+    """
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._mine = threading.local()
+
+    @contextlib.contextmanager
+    def until(self, end: float) -> Iterator[None]:
+        """See `within`. end: of the monotonic clock."""
+        self._mine.end = end
+        try:
+            yield
+        finally:
+            self._mine.end = None
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        """Bound the answers of all servers."""
+        super().init_poolmanager(*arguments, **named)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, *arguments: Any, **named: Any) -> Any:
+        """Bound the answers that come through a proxy, and those of the proxy."""
+        manager = super().proxy_manager_for(*arguments, **named)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+    def send(self, *arguments: Any, **named: Any) -> Any:
+        """Send a request of this thread.
+
+        Raises:
+            ConnectTimeout: there is no whole answer in time. AnswerTooLong.
+        """
+        end = getattr(self._mine, "end", None)
+        timeout_s = named["timeout"]
+        if end is not None:
+            timeout_s = min(timeout_s, end - time.monotonic())
+        if timeout_s <= 0:
+            raise keystoneauth1.exceptions.ConnectTimeout("no time is left")
+        timeout = urllib3.Timeout(total=timeout_s)
+        response = super().send(*arguments, **(named | {"timeout": timeout}))
+        try:
+            # Read here, and kept by the response; the library does it later.
+            _ = response.content
+        except OSError as error:
+            _raise_for(error)
+            raise
+        return response
+
+
+_POOLS = {"http": _Pool, "https": _TlsPool}
+
+
+def _raise_for(error: BaseException) -> None:
+    """Raise the errors that the library takes for a broken connection."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, TimeoutError):
+            message = "the answer did not end in time"
+            raise keystoneauth1.exceptions.ConnectTimeout(message) from error
+        if isinstance(cause, bounded_answers.TooLong):
+            raise failures.AnswerTooLong(str(cause)) from error
+        cause = cause.__cause__ or cause.__context__
 
 
 class _Session(keystoneauth1.session.Session):
@@ -33,6 +120,11 @@ class _Session(keystoneauth1.session.Session):
     def __init__(self, plugin: identity.BaseIdentityPlugin, **response: Any) -> None:
         super().__init__(auth=plugin, **response)
         self._plugin = plugin
+        self.adapter = _Adapter(
+            pool_connections=POOL_SIZE, pool_maxsize=POOL_SIZE, max_retries=0
+        )
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, self.adapter)
         self._renewing = threading.Lock()
         self._mine = threading.local()
 
@@ -90,6 +182,20 @@ def failing(
     return contextlib.nullcontext([])
 
 
+def within(
+    session: keystoneauth1.session.Session, seconds: float
+) -> contextlib.AbstractContextManager[None]:
+    """Bound all requests of this thread while the block lasts, together.
+
+    A call may have to authenticate and to read version documents first, each with the
+    time-out of the session. Without effect on a session that `open_session` has not
+    opened.
+    """
+    if isinstance(session, _Session):
+        return session.adapter.until(time.monotonic() + seconds)
+    return contextlib.nullcontext()
+
+
 def open_session(
     credentials: Credentials, timeout_s: float, user_agent: tuple[str, ...] = ()
 ) -> keystoneauth1.session.Session:
@@ -104,19 +210,13 @@ def open_session(
     pair = (credentials.cert_file, credentials.key_file)
     has_pair = all(pair)
     _check_files(credentials, has_pair)
-    session = _Session(
+    return _Session(
         _plugin(credentials),
         verify=not credentials.tls_insecure and (credentials.ca_file or True),
         cert=pair if has_pair else None,
         timeout=timeout_s,
         user_agent=" ".join((*user_agent, AGENT)),
     )
-    adapter = keystoneauth1.session.TCPKeepAliveAdapter(
-        pool_connections=POOL_SIZE, pool_maxsize=POOL_SIZE, max_retries=0
-    )
-    for scheme in ("http://", "https://"):
-        session.session.mount(scheme, adapter)
-    return session
 
 
 def _check_files(credentials: Credentials, has_pair: bool) -> None:

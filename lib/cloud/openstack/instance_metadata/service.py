@@ -5,6 +5,7 @@ import urllib.parse
 from collections.abc import Callable
 
 from lib.cloud.openstack.instance_metadata import document
+from lib.process import bounded_answers
 
 ADDRESS = "http://169.254.169.254"
 """Source: OpenStack Nova, "Metadata service"."""
@@ -41,6 +42,7 @@ class _Refused(Exception):
 
 def _get(host: str, port: int, prefix: str) -> bytes:
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    connection.response_class = bounded_answers.Response
     try:
         connection.request("GET", f"{prefix}/{'/'.join(document.PATH)}")
         response = connection.getresponse()
