@@ -67,13 +67,20 @@ class DeletionMetrics:
             registry=registry,
         )
 
+        self._waiting = prometheus_client.Gauge(
+            "mooring_node_deletions_waiting",
+            "Deleted Nodes that wait for the finalizers of other controllers.",
+            registry=registry,
+        )
+
     def deleted(self) -> None:
         """Count one."""
         self._total.inc()
 
-    def watch(self, suspended: Callable[[], int]) -> None:
-        """Set the function that returns the number of suspended deletions."""
+    def watch(self, suspended: Callable[[], int], waiting: Callable[[], int]) -> None:
+        """Set the functions that count the deletions that do not end."""
         self._blocked.set_function(suspended)
+        self._waiting.set_function(waiting)
 
 
 class NodeMetrics:

@@ -55,7 +55,7 @@ class NodeControllers:
         actor = act.NodeActor(parts.writing, self.nodes, recorders, deletions.deleted)
         self._new_nodes = metrics.NodeMetrics(parts.registry)
         self._flow = flow.NodesFlow(observer, actor, settings, self._initialised)
-        deletions.watch(lambda: self._flow.suspended)
+        deletions.watch(lambda: self._flow.suspended, lambda: self._flow.waiting)
         self._runner = runner.Runner(
             self._flow,
             self._queue,

@@ -77,6 +77,10 @@ def _liveness(
     if node.is_ready:
         return Outcome(actions=(model.RemoveShutdownTaint(),) if shut else ())
     match snapshot.instance:
+        case Absent() if snapshot.deleting_for_s is not None:
+            is_late = snapshot.deleting_for_s >= model.FINALIZED_BY_S
+            is_reported = settings.deletes and is_late
+            return Outcome((_waits_for_finalizers(node),) if is_reported else ())
         case Absent():
             return _gone(snapshot, node, settings)
         case Seen(Instance(phase=Phase.STOPPED)) if not shut:
@@ -110,6 +114,16 @@ def _gone(
     )
     event = model.RecordEvent(model.Source.LIFECYCLE, False, "DeletingNode", message)
     return Outcome(actions=(event, model.DeleteNode()))
+
+
+def _waits_for_finalizers(node: kube_nodes.Node) -> model.RecordEvent:
+    """Return the same text each time, so that the Event is counted up."""
+    message = (
+        "The node is being deleted and does not exist in the cloud provider, but waits"
+        f" for the finalizers {', '.join(node.metadata.finalizers)}: check the"
+        " controllers that set them"
+    )
+    return model.RecordEvent(model.Source.LIFECYCLE, True, "NodeDeletionWaits", message)
 
 
 def _held_back(limit: deletion_budget.Limit) -> str:

@@ -99,6 +99,10 @@ class Deletions:
         """Record that a Node's instance is not found."""
         self._missing.setdefault(uid, self._clock())
 
+    def is_missing(self, uid: str) -> bool:
+        """Report whether a Node's instance was not found when it was last read."""
+        return uid in self._missing
+
     def back(self, uid: str) -> None:
         """Record that a Node is Ready again, or its instance is found."""
         self._missing.pop(uid, None)

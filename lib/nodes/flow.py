@@ -83,6 +83,11 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         """Number of Nodes whose deletion the budget suspends."""
         return self._observer.memory.suspended if self._settings.deletes else 0
 
+    @property
+    def waiting(self) -> int:
+        """Number of Nodes whose deletion waits for finalizers."""
+        return self._observer.waiting() if self._settings.deletes else 0
+
     def follow(self) -> None:
         """Begin to watch deletions: the Nodes are watched from now on."""
         self._observer.memory.begin()
@@ -97,6 +102,10 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
             case kube_errors.KubeError() | errors.CloudError():
                 return failures.Failure(str(error), error.retry_after_s)
         return None
+
+    def deletion_requested(self, node: Node) -> None:
+        """Count a Node whose deletion was requested by this or another client."""
+        self._observer.deletion_requested(node)
 
     def forget(self, node: Node) -> None:
         """Drop the state kept for a Node that does not exist."""
@@ -141,10 +150,18 @@ def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
         flow.follow()
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             flow.forget(old)
+        elif old is not None and new is not None and _is_requested(old, new):
+            flow.deletion_requested(new)
         for topic in topics_of(old, new):
             add(name, topic)
 
     nodes.subscribe(changed)
+
+
+def _is_requested(old: Node, new: Node) -> bool:
+    """Report whether a change is the request to delete the Node."""
+    times = [node.metadata.deletion_timestamp for node in (old, new)]
+    return times[0] is None and times[1] is not None
 
 
 def hints(nodes: store.Store[Node], add: Enqueue) -> Callable[[InstanceRef], None]:

@@ -12,6 +12,10 @@ from lib.reconcile import outcome
 PROVIDED_IP_ANNOTATION = "alpha.kubernetes.io/provided-node-ip"
 
 
+FINALIZED_BY_S = 300.0
+"""The deletion of a Node that waits for finalizers for longer is reported."""
+
+
 class Topic(enum.StrEnum):
     """Cause of a reconciliation of a Node."""
 
@@ -68,7 +72,8 @@ class Snapshot:
     instance: None when no topic needs a cloud read. gone_for_s: seconds between the
     first direct "not found" and that of this reconciliation; None without one.
     budget: the deletion budget. was_reported: an Event reported the suspended deletion
-    within REPORT_EVERY_S.
+    within REPORT_EVERY_S. deleting_for_s: seconds since the deletion of the Node was
+    requested, by this host's clock; None: it was not.
     """
 
     node: Node | None
@@ -82,6 +87,7 @@ class Snapshot:
         default_factory=deletion_budget.DeletionBudget
     )
     was_reported: bool = False
+    deleting_for_s: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

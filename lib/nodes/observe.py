@@ -144,12 +144,20 @@ class NodeObserver:
         reading = self._fresh.read(name)
         node = reading.value
         age_s = 0.0 if reading.held else self._age_s(node)
+        requested = node.metadata.deletion_timestamp if node is not None else None
         known_for_s = 0.0
         if node is not None:
             began = self._clock()
             known_for_s = began - self._known_since.setdefault(node.metadata.uid, began)
         return Snapshot(
-            node, topics, held=reading.held, age_s=age_s, known_for_s=known_for_s
+            node,
+            topics,
+            held=reading.held,
+            age_s=age_s,
+            known_for_s=known_for_s,
+            deleting_for_s=(
+                (self._now() - requested).total_seconds() if requested else None
+            ),
         )
 
     def _age_s(self, node: Node | None) -> float:
@@ -205,9 +213,11 @@ class NodeObserver:
 
     def _budget(self) -> deletion_budget.DeletionBudget:
         nodes = self._nodes.items().values()
+        # One that is being deleted counts as deleted, whatever finalizers it has.
         is_exempt = {
             n.metadata.uid: model.is_confirmed(n) or not model.may_be_gone(n)
             for n in nodes
+            if n.metadata.deletion_timestamp is None
         }
         return self.memory.budget(
             is_exempt, lambda: self._witnesses.are_observed(nodes)
@@ -224,7 +234,7 @@ class NodeObserver:
         may_go = self._settings.deletes and (
             model.is_confirmed(node) or not is_suspended
         )
-        if may_go and _is_missing(snapshot):
+        if may_go and snapshot.deleting_for_s is None and _is_missing(snapshot):
             gone_for_s = self._gone_for_s(node)
         return dataclasses.replace(
             snapshot,
@@ -254,10 +264,26 @@ class NodeObserver:
             return None
         return began - self._gone_since.setdefault(uid, began)
 
+    def waiting(self) -> int:
+        """Count the Nodes without an instance whose deletion waits for finalizers."""
+        nodes = self._nodes.items().values()
+        return sum(self._waits(node) for node in nodes)
+
+    def _waits(self, node: Node) -> bool:
+        requested = node.metadata.deletion_timestamp
+        if requested is None or not self.memory.is_missing(node.metadata.uid):
+            return False
+        return (self._now() - requested).total_seconds() >= model.FINALIZED_BY_S
+
+    def deletion_requested(self, node: Node) -> None:
+        """Count a Node that is being deleted: once, however long finalizers hold it."""
+        if model.may_be_gone(node) and not model.is_confirmed(node):
+            self.memory.deleted(node.metadata.uid)
+
     def forget(self, node: Node) -> None:
         """Drop the state kept for a Node that was deleted."""
         self._fresh.forget(node.name)
         self._known_since.pop(node.metadata.uid, None)
         self._back(node)
-        if model.may_be_gone(node) and not model.is_confirmed(node):
-            self.memory.deleted(node.metadata.uid)
+        if node.metadata.deletion_timestamp is None:
+            self.deletion_requested(node)

@@ -132,6 +132,15 @@ ROWS = (
     ),
     Row(
         CCM,
+        "OpenstackCCMNodeDeletionsWait",
+        "mooring_node_deletions_waiting",
+        {},
+        gauge(2, 0),
+        15,
+        "The instances of 2 Nodes",
+    ),
+    Row(
+        CCM,
         "OpenstackCCMLoadBalancerProblem",
         "mooring_load_balancer_problem",
         {"reason": "quota"},
@@ -213,6 +222,15 @@ ROWS = (
         gauge(7, 0),
         5,
         "The VMs of 7 Nodes",
+    ),
+    Row(
+        DVP,
+        "DvpCCMNodeDeletionsWait",
+        "mooring_node_deletions_waiting",
+        {},
+        gauge(2, 0),
+        15,
+        "The VMs of 2 Nodes",
     ),
     Row(
         DVP,

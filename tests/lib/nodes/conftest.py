@@ -24,6 +24,7 @@ def make_node() -> MakeNode:
         addresses: tuple[tuple[str, str], ...] = (("InternalIP", "10.0.0.1"),),
         labels: dict[str, str] | None = None,
         annotations: dict[str, str] | None = None,
+        finalizers: tuple[str, ...] = (),
     ) -> kube_nodes.Node:
         return kube_nodes.Node(
             metadata=objects.ObjectMeta(
@@ -32,6 +33,7 @@ def make_node() -> MakeNode:
                 resource_version="7",
                 labels=labels or {},
                 annotations=annotations or {},
+                finalizers=finalizers,
             ),
             spec=kube_nodes.NodeSpec(
                 provider_id=provider_id,

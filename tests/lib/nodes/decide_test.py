@@ -244,6 +244,41 @@ def test_who_may_be_deleted(
     assert (DeleteNode() in outcome.actions) is goes
 
 
+@pytest.mark.parametrize("is_confirmed", [False, True])
+@pytest.mark.parametrize(
+    ("deleting_for_s", "events"),
+    [
+        pytest.param(0.0, [], id="just deleted"),
+        pytest.param(299.0, [], id="other controllers have their time"),
+        pytest.param(300.0, ["NodeDeletionWaits"], id="for minutes"),
+        pytest.param(1e6, ["NodeDeletionWaits"], id="for days"),
+        pytest.param(-60.0, [], id="by a clock that is behind"),
+    ],
+)
+def test_a_node_that_is_being_deleted_is_not_deleted_again(
+    make_node: Make, deleting_for_s: float, events: list[str], is_confirmed: bool
+) -> None:
+    node = make_node(
+        ready="Unknown",
+        finalizers=("karpenter.sh/termination", "example.org/x"),
+        annotations={deletion_budget.CONFIRM_ANNOTATION: ""} if is_confirmed else {},
+    )
+    snapshot = Snapshot(
+        node,
+        LIVENESS,
+        instance=Absent(by_id=True),
+        gone_for_s=20.0,
+        budget=deletion_budget.DeletionBudget(8, 3, {"uid-1": 0}),
+        deleting_for_s=deleting_for_s,
+    )
+    actions = decide.decide(snapshot, SETTINGS).actions
+    assert [a.reason for a in actions if isinstance(a, RecordEvent)] == events
+    assert len(actions) == len(events)
+    for event in actions:
+        assert isinstance(event, RecordEvent)
+        assert "karpenter.sh/termination, example.org/x" in event.message
+
+
 def test_the_text_of_an_event_is_the_same_for_every_request(make_node: Make) -> None:
     """Else each failed request would be an Event of its own."""
     texts = set()

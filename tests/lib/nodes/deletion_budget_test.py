@@ -70,14 +70,23 @@ class World:
         self.node(name, ready="True")
 
     def node(
-        self, name: str, *, ready: str, annotations: dict[str, str] | None = None
+        self,
+        name: str,
+        *,
+        ready: str,
+        annotations: dict[str, str] | None = None,
+        finalizers: tuple[str, ...] = (),
     ) -> None:
         self.api.put(
             resources.NODES,
             {
                 "apiVersion": "v1",
                 "kind": "Node",
-                "metadata": {"name": name, "annotations": annotations or {}},
+                "metadata": {
+                    "name": name,
+                    "annotations": annotations or {},
+                    "finalizers": list(finalizers),
+                },
                 "spec": {"providerID": fake_instances.provider_id(name)},
                 "status": {
                     "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
@@ -166,6 +175,71 @@ def test_a_few_nodes_go() -> None:
     run(world, 30)
     assert len(world.names) == 7
     assert world.reported == 0
+
+
+FOREIGN = ("karpenter.sh/termination",)
+
+
+def hold(world: World, names: set[str]) -> None:
+    """Remove the servers of Nodes that have the finalizer of another controller."""
+    for name in names:
+        world.vanish(name)
+        world.node(name, ready="Unknown", finalizers=FOREIGN)
+
+
+def test_nodes_that_wait_for_finalizers_count_once_and_are_deleted_once() -> None:
+    world = World(deletion_budget.Limit(), 8)
+    held = {"n0", "n1", "n2"}
+    hold(world, held)
+    run(world, 60)
+    assert len([call for call in world.api.calls if call.verb == "delete"]) == 3
+    world.vanish("n5")
+    run(world, 60)
+    assert "n5" in world.names  # three have been deleted within the window
+    run(world, 3600, 30.0)
+    assert world.names == {"n0", "n1", "n2", "n3", "n4", "n6", "n7"}
+    assert len([call for call in world.api.calls if call.verb == "delete"]) == 4
+    assert world.flow.suspended == 0
+
+
+def test_their_end_after_the_window_counts_no_second_time() -> None:
+    world = World(deletion_budget.Limit(), 8)
+    held = {"n0", "n1", "n2"}
+    hold(world, held)
+    run(world, 900, 30.0)
+    for name in held:
+        world.node(name, ready="Unknown")  # the finalizer is removed
+    for name in ("n3", "n4", "n5"):
+        world.vanish(name)
+    run(world, 60)
+    assert world.names == {"n6", "n7"}
+
+
+def test_nodes_that_others_delete_count_although_finalizers_hold_them() -> None:
+    world = World(deletion_budget.Limit(), 8)
+    held = {"n0", "n1", "n2"}
+    hold(world, held)
+    world.nodes.relist()
+    for name in held:
+        world.api.delete(resources.NODES, name, timeout_s=1.0)
+    world.nodes.relist()
+    for name in ("n3",):
+        world.vanish(name)
+    run(world, 60)
+    assert "n3" in world.names
+    assert world.flow.suspended == 1
+
+
+def test_nodes_that_wait_for_finalizers_are_a_metric() -> None:
+    world = World(deletion_budget.Limit(), 8)
+    hold(world, {"n0", "n1"})
+    run(world, 60)
+    assert world.flow.waiting == 0
+    world.wall = world.wall + datetime.timedelta(minutes=6)
+    assert world.flow.waiting == 2
+    world.node("n0", ready="Unknown")
+    world.nodes.relist()
+    assert world.flow.waiting == 1
 
 
 def test_a_mass_of_nodes_stays_is_told_and_costs_no_direct_look() -> None:
