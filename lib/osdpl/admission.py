@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from lib.osdpl import conditions, decide, layers, spec
+from lib.osdpl import applied, layers, spec
 from lib.osdpl.rules import rule, table
 from lib.osdpl.snapshot import Document
 from lib.process import config, decoding
@@ -74,11 +74,13 @@ class Facts:
     """What is known of the cluster.
 
     status: the OpenStackDeploymentStatus; None: there is none. others: keys of the
-    OpenStackDeployments that are older than this one.
+    OpenStackDeployments that are older than this one. revisions: the newest one of each
+    release.
     """
 
     status: Document | None = None
     others: tuple[str, ...] = ()
+    revisions: applied.Revisions = dataclasses.field(default_factory=dict)
 
 
 def parse(body: bytes) -> Request:
@@ -118,9 +120,9 @@ def judge(request: Request, facts: Facts) -> tuple[config.FieldProblem, ...]:
 def _judge_deletion(
     document: Document, facts: Facts
 ) -> tuple[config.FieldProblem, ...]:
-    change = _change(document, facts, is_deletion=True)
-    state = change.state or conditions.unfinished_state(document)
-    return table.problems(dataclasses.replace(change, state=state), table.DELETION)
+    known = {"metadata": {}, **document}
+    change = applied.deletion_of(known, facts.status, facts.revisions)
+    return table.problems(change, table.DELETION)
 
 
 def _judge_spec(request: Request, facts: Facts) -> tuple[config.FieldProblem, ...]:
@@ -148,9 +150,10 @@ def _judge_spec(request: Request, facts: Facts) -> tuple[config.FieldProblem, ..
     return table.problems(change)
 
 
-def _change(document: Document, facts: Facts, **known: Any) -> rule.Change:
-    base = decide.change_of({"metadata": {}, **document}, facts.status)
-    return dataclasses.replace(base, **known)
+def _change(document: Document, facts: Facts, **fields: Any) -> rule.Change:
+    known = {"metadata": {}, **document}
+    base = applied.change_of(known, facts.status, facts.revisions)
+    return dataclasses.replace(base, **fields)
 
 
 def _effective(document: Document) -> Mapping[str, Any]:

@@ -7,10 +7,10 @@ another controller.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lib.osdpl import annotations, graph, model, secret_shapes
+from lib.osdpl import annotations, graph, hashing, model, secret_shapes
 from lib.osdpl.actions import DeleteBundle
 from lib.osdpl.snapshot import Document, Snapshot
-from lib.osdpl.states import ReleaseState, State
+from lib.osdpl.states import DIGEST_LABEL, ReleaseState, State, owned
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "osdpl-controller"
@@ -33,22 +33,58 @@ def desired(
     snapshot: Snapshot, bundle: model.Bundle, states: Mapping[str, ReleaseState]
 ) -> dict[str, Any]:
     """Return the HelmBundle of a service, as it is applied."""
+    releases = [
+        _release(snapshot, release, states[release.name]) for release in bundle.releases
+    ]
+    return _document(snapshot, bundle.name, _repositories(bundle), releases)
+
+
+def of_installed(snapshot: Snapshot, service: str) -> dict[str, Any] | None:
+    """Return the HelmBundle of a service that is installed and not rendered.
+
+    It is made from the release Secrets, which do not have the address of the charts.
+    None: no release of the service is owned.
+    """
+    names = [name for name, _ in graph.RELEASES.get(service, ())]
+    releases = [_installed(snapshot, name) for name in names if name in owned(snapshot)]
+    if not releases:
+        return None
+    return _document(snapshot, f"openstack-{service}", [], releases)
+
+
+def _installed(snapshot: Snapshot, name: str) -> dict[str, Any]:
+    labels = snapshot.revisions[name].labels
+    described: dict[str, Any] = {
+        "name": name,
+        "namespace": snapshot.namespace,
+        "chart": name.removeprefix("openstack-"),
+        "requires": list(graph.requires(name)),
+    }
+    installed = snapshot.installed.get(name)
+    if installed is not None:
+        described |= {"chart": installed.chart, "version": installed.version}
+    digest = hashing.of_label(labels.get(DIGEST_LABEL, ""))
+    if digest is not None:
+        described["digest"] = digest
+    return described
+
+
+def _document(
+    snapshot: Snapshot,
+    name: str,
+    repositories: Sequence[Mapping[str, Any]],
+    releases: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "HelmBundle",
         "metadata": {
-            "name": bundle.name,
+            "name": name,
             "namespace": snapshot.namespace,
             "labels": {MANAGED_BY: MANAGER},
             "ownerReferences": [owner(snapshot)],
         },
-        "spec": {
-            "repositories": _repositories(bundle),
-            "releases": [
-                _release(snapshot, release, states[release.name])
-                for release in bundle.releases
-            ],
-        },
+        "spec": {"repositories": list(repositories), "releases": list(releases)},
     }
 
 
@@ -88,19 +124,14 @@ def _release(
 
 
 def requires(snapshot: Snapshot, release: model.Release) -> tuple[str, ...]:
-    """Return the releases with the workloads that a release waits for."""
+    """Return the desired releases with the workloads that a release waits for."""
     rendered = snapshot.desired.rendered
     if rendered is None or not release.gates:
         return ()
     present = {
         release.name for bundle in rendered.bundles for release in bundle.releases
-    } - {release.name}
-    return tuple(
-        name
-        for service in graph.service_gates(release.service)
-        for name, _ in graph.RELEASES[service]
-        if name in present
-    )
+    }
+    return tuple(name for name in graph.requires(release.name) if name in present)
 
 
 def status(

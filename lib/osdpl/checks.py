@@ -12,13 +12,15 @@ import msgspec
 
 from lib.helm import command
 from lib.helm import errors as helm_errors
-from lib.kube import client, errors, resources
+from lib.kube import client, errors, objects, resources
 from lib.osdpl import bundles, caches
 from lib.osdpl.snapshot import Blocker, Refused
+from lib.process import decoding
 
 TIMEOUT_S = 10.0
-DENIED_S = 30.0
-"""For so long a permission that was missing is reported; then it is tried again."""
+REFUSED_S = 30.0
+"""For so long a write that was refused is reported; then it is tried again."""
+_DEPLOYMENTS = resources.OPENSTACK_DEPLOYMENTS
 LEVEL = "pod-security.kubernetes.io/enforce"
 
 _POD: dict[str, Any] = {
@@ -55,7 +57,7 @@ class Checks:
         self._caches = kept
         self._clock = clock
         self._passed: set[str] = set()
-        self._denied: tuple[float, str] | None = None
+        self._refused: tuple[float, Blocker] | None = None
 
     def blockers(self) -> tuple[Blocker, ...]:
         """Return the reasons why nothing can be installed now."""
@@ -63,19 +65,38 @@ class Checks:
             self._once("helm", self._helm_is_usable),
             self._once("definition", self._definition_is_owned),
             self._once("pod security", self._pods_are_allowed),
-            self._once("caches", self._caches_are_filled),
             self._permitted(),
         ]
         return tuple(blocker for blocker in results if blocker is not None)
 
-    def denied(self, message: str) -> None:
-        """Note that the API server has refused a write for lack of permissions."""
-        self._denied = (self._clock() + DENIED_S, message)
+    def unlisted(self) -> tuple[Blocker, ...]:
+        """Return why a kind is not listed yet; empty: all are."""
+        blocker = self._once("caches", self._caches_are_filled)
+        return () if blocker is None else (blocker,)
+
+    def refused(self, blocker: Blocker) -> None:
+        """Note why the API server has refused a write that others depend on."""
+        self._refused = (self._clock() + REFUSED_S, blocker)
+
+    def deletion(self) -> tuple[tuple[Blocker, ...], bool]:
+        """Return why a deletion must wait, and whether the definition is deleted.
+
+        The API server deletes all objects of a CustomResourceDefinition with it.
+        """
+        name = f"{_DEPLOYMENTS.plural}.{_DEPLOYMENTS.group}"
+        try:
+            body = self._api.read(resources.DEFINITIONS, name, timeout_s=TIMEOUT_S)
+        except errors.NotFound:
+            return (), True
+        except errors.KubeError as error:
+            return (_of_error(error, f"CustomResourceDefinition {name}"),), False
+        definition = decoding.decode(body, objects.Bare)
+        return (), definition.metadata.deletion_timestamp is not None
 
     def _permitted(self) -> Blocker | None:
-        if self._denied is None or self._clock() >= self._denied[0]:
+        if self._refused is None or self._clock() >= self._refused[0]:
             return None
-        return Blocker(Refused.FORBIDDEN, self._denied[1])
+        return self._refused[1]
 
     def _once(self, name: str, check: Callable[[], Blocker | None]) -> Blocker | None:
         if name in self._passed:

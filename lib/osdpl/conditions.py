@@ -17,6 +17,8 @@ FIELDS_IGNORED = "FieldsIgnored"
 UPGRADING = "Upgrading"
 NOT_ACCEPTED = "NotAccepted"
 MESSAGE_MAX = 4000
+DELETION_BEGUN = "the OpenStackDeployment is being deleted"
+"""Message of a deletion that was not refused; it is not refused later."""
 
 
 class Phase(enum.StrEnum):
@@ -196,9 +198,38 @@ def unfinished_state(document: Document) -> str:
         return Phase.FAILED.value
     if reasons.get(APPLIED) == UPGRADING:
         return Phase.APPLYING.value
-    phases = (Phase.APPLYING, Phase.WAITING, Phase.FAILED)
+    if _has_begun_deletion(rows):
+        return ""
+    phases = (phase for phase in Phase if phase is not Phase.APPLIED)
     matching = (phase for phase in phases if _REASONS[phase] == reasons.get(APPLIED))
     return next((phase.value for phase in matching), "")
+
+
+def is_deletable(document: Document) -> bool:
+    """Report whether an object is applied, or its deletion has begun."""
+    rows = (document.get("status") or {}).get("conditions") or ()
+    is_applied = any(
+        row["type"] == APPLIED and row.get("status") == "True" for row in rows
+    )
+    return is_applied or _has_begun_deletion(rows)
+
+
+def _has_begun_deletion(rows: Iterable[Document]) -> bool:
+    return any(
+        row["type"] == APPLIED and row.get("message") == DELETION_BEGUN for row in rows
+    )
+
+
+def deleting(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return the conditions of a deletion that has not failed."""
+    return tuple(
+        (
+            dataclasses.replace(condition, message=DELETION_BEGUN)
+            if condition.reason == _REASONS[Phase.DELETING]
+            else condition
+        )
+        for condition in conditions
+    )
 
 
 def accepted(ignored: Sequence[str]) -> Condition:

@@ -9,7 +9,17 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lib.osdpl import annotations, bundles, conditions, graph, model, states, upgrade
+from lib.osdpl import (
+    annotations,
+    applied,
+    bundles,
+    conditions,
+    graph,
+    model,
+    secret_shapes,
+    states,
+    upgrade,
+)
 from lib.osdpl.actions import (
     Action,
     AddFinalizer,
@@ -26,7 +36,7 @@ from lib.osdpl.actions import (
     Upgrade,
 )
 from lib.osdpl.conditions import Condition, ServiceState
-from lib.osdpl.rules import openstack, rule, table
+from lib.osdpl.rules import openstack, table
 from lib.osdpl.snapshot import Blocker, Desired, Document, Refused, Snapshot
 from lib.osdpl.states import ReleaseState, State, Step
 from lib.process.config import FieldProblem
@@ -68,7 +78,7 @@ def _serve(
     """Apply the desired state, as far as it is known."""
     reported: Sequence[Condition] = ()
     problems = desired.problems or violations(
-        snapshot.document, desired, snapshot.status
+        snapshot.document, desired, snapshot.status, snapshot.revisions
     )
     if desired.reason is not None or problems:
         words = "; ".join(map(str, problems))
@@ -79,6 +89,10 @@ def _serve(
         return Outcome(tuple(_report(snapshot, reported, now)))
     if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
         return Outcome((AddFinalizer(),), HELD_S)
+    lost = tuple(_lost_credentials(snapshot, desired))
+    if lost:
+        refused = conditions.refused(Refused.SECRET_MISSING, "; ".join(lost))
+        return Outcome(tuple(_report(snapshot, refused, now)))
     if desired.missing:
         return Outcome(tuple(map(EnsureCredentials, desired.missing)), HELD_S)
     if desired.rendered is None:
@@ -86,33 +100,44 @@ def _serve(
     return _apply(snapshot, desired.rendered, now)
 
 
+def _lost_credentials(snapshot: Snapshot, desired: Desired) -> Iterator[str]:
+    """Yield a text per deleted Secret that holds passwords of installed releases.
+
+    New ones would not be those of the database, the message bus and Identity.
+    """
+    adopted = annotations.names(snapshot.document, annotations.ADOPT)
+    installed = {*states.owned(snapshot), *(adopted & snapshot.revisions.keys())}
+    for name in desired.absent:
+        services = secret_shapes.users_of(name)
+        users = [
+            release
+            for release in sorted(installed)
+            if graph.SERVICE_OF.get(release) in services
+        ]
+        if users:
+            yield (
+                f"Secret {name}: not found, and {', '.join(users)} with its passwords"
+                " installed: restore it; if it is created without data, new passwords"
+                " are generated"
+            )
+
+
 def violations(
-    document: Document, desired: Desired, status: Document | None
+    document: Document,
+    desired: Desired,
+    status: Document | None,
+    revisions: applied.Revisions,
 ) -> tuple[FieldProblem, ...]:
     """Return the problems of a spec beyond its schema; see lib/osdpl/rules.
 
-    status: the OpenStackDeploymentStatus, with the applied version and its progress.
+    status: the OpenStackDeploymentStatus.
     """
     if not desired.spec:
         return ()
     written = desired.deployment.spec if desired.deployment is not None else {}
-    change = change_of(document, status)
+    change = applied.change_of(document, status, revisions)
     return table.problems(
         dataclasses.replace(change, spec=desired.spec, written=written)
-    )
-
-
-def change_of(document: Document, status: Document | None) -> rule.Change:
-    """Return the input of the rules without the spec."""
-    applied = ((status or {}).get("status") or {}).get("osdpl") or {}
-    version = str(applied.get("openstack_version") or "")
-    return rule.Change(
-        spec={},
-        version=version if version in rule.VERSIONS else "",
-        state=str(applied.get("state") or ""),
-        recorded=applied.get("fields") or {},
-        is_upgrading=bool(applied.get("upgrade")),
-        forced=annotations.names(document, annotations.FORCE),
     )
 
 
@@ -295,6 +320,16 @@ def _bundle_actions(
         document = bundles.desired(snapshot, bundle, by_name)
         if observed is None or not _holds(observed, document):
             yield ApplyBundle(bundle.name, document)
+    yield from _lost_bundles(snapshot, rendered)
+
+
+def _lost_bundles(snapshot: Snapshot, rendered: model.Rendered) -> Iterator[Action]:
+    """Record the installed releases of services that cannot be rendered again."""
+    for service in sorted(refusal.service for refusal in rendered.refusals):
+        name = f"openstack-{service}"
+        document = bundles.of_installed(snapshot, service)
+        if document is not None and name not in snapshot.bundles:
+            yield ApplyBundle(name, document)
 
 
 def _is_known(state: ReleaseState) -> bool:
@@ -376,9 +411,9 @@ def _blocked(
 
 def deletion_problems(snapshot: Snapshot) -> tuple[FieldProblem, ...]:
     """Return why an OpenStackDeployment must not be deleted now."""
-    change = change_of(snapshot.document, snapshot.status)
-    state = change.state or conditions.unfinished_state(snapshot.document)
-    change = dataclasses.replace(change, state=state, is_deletion=True)
+    change = applied.deletion_of(snapshot.document, snapshot.status, snapshot.revisions)
+    is_by_definition = snapshot.is_definition_deleted
+    change = dataclasses.replace(change, is_by_definition=is_by_definition)
     return tuple(openstack.deletion(change))
 
 
@@ -389,12 +424,15 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     """
     if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
         return Outcome()
+    if snapshot.unlisted:
+        # A release that is not listed yet would run on, owned by no object.
+        return _blocked(snapshot, snapshot.unlisted, now)
     problems = deletion_problems(snapshot)
     if problems:
         words = "; ".join(map(str, problems))
         refused = conditions.refused(Refused.DELETION_REFUSED, words)
         return Outcome(tuple(_report(snapshot, refused, now)))
-    left = tuple(states.of_surplus(snapshot, now, frozenset()))
+    left = tuple(states.of_deletion(snapshot, now))
     running = snapshot.work.running - snapshot.work.reading
     if not left and not running:
         recorded = tuple(bundles.surplus(snapshot, (), frozenset()))
@@ -408,6 +446,7 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
         if state.can_run and len(runs) < snapshot.work.free:
             runs.append(Uninstall(state.name, hooks=False))
     services = _by_service(left)
-    report = _report(snapshot, conditions.of_services(services), now)
+    reported = conditions.deleting(conditions.of_services(services))
+    report = _report(snapshot, reported, now)
     waits = [state.wait_s for state in left if state.wait_s is not None]
     return Outcome((*runs, *report), min(waits, default=None))

@@ -37,7 +37,8 @@ def desire(
         writes = credentials.writes(shapes, secrets, generating.Placeholders())
         if writes:
             missing = tuple(write.name for write in writes)
-            return Desired(deployment, missing=missing, spec=effective)
+            absent = tuple(write.name for write in writes if write.is_new)
+            return Desired(deployment, missing=missing, absent=absent, spec=effective)
         known = credentials.read(shapes, secrets)
         inputs = render.Inputs(
             deployment=substituted, credentials=known, repository_default=default

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from lib.kube import errors as kube_errors
 from lib.osdpl import act, actions, checks, decide, observe
 from lib.osdpl.actions import Action
-from lib.osdpl.snapshot import Snapshot
+from lib.osdpl.snapshot import Blocker, Refused, Snapshot
 from lib.process import config
 from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
@@ -14,6 +14,8 @@ from lib.reconcile.outcome import Outcome
 
 TOPIC = "deployment"
 """The one topic there is."""
+_APPLIED = (actions.ApplyBundle, actions.ApplyBundleStatus, actions.ApplyStatus)
+"""Writes by server-side apply: not found is the kind, never the object."""
 
 
 class OpenStackFlow(runner.Flow[Snapshot, Action]):
@@ -45,7 +47,13 @@ class OpenStackFlow(runner.Flow[Snapshot, Action]):
             self._actor.act(snapshot, action)
         except kube_errors.Forbidden as error:
             if not isinstance(action, actions.ApplyConditions):
-                self._checks.denied(f"permission denied: {error}")
+                words = f"permission denied: {error}"
+                self._checks.refused(Blocker(Refused.FORBIDDEN, words))
+            raise
+        except kube_errors.NotFound as error:
+            if isinstance(action, _APPLIED):
+                words = f"{error}: its CustomResourceDefinition must exist"
+                self._checks.refused(Blocker(Refused.UNKNOWN, words))
             raise
         return snapshot
 

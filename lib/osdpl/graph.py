@@ -28,6 +28,13 @@ RELEASES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Release and chart by service, in the order of installation."""
 
+SERVICE_OF = {
+    release: service
+    for service, releases in RELEASES.items()
+    for release, _ in releases
+}
+"""Service by release."""
+
 CHARTS = {
     service: tuple(chart for _, chart in releases)
     for service, releases in RELEASES.items()
@@ -90,3 +97,18 @@ def service_gates(service: str) -> tuple[str, ...]:
     for release, _ in RELEASES.get(service, ()):
         gated.update((needed, None) for needed, _ in _GATES.get(release, ()))
     return tuple(gated)
+
+
+def requires(release: str) -> tuple[str, ...]:
+    """Return the releases with the workloads that a release waits for.
+
+    A release that is not known requires none.
+    """
+    if release not in _GATES:
+        return ()
+    return tuple(
+        name
+        for service in service_gates(SERVICE_OF[release])
+        for name, _ in RELEASES[service]
+        if name != release
+    )

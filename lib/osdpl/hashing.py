@@ -1,5 +1,7 @@
 """Hash of a release: equal hashes mean that helm has nothing to do."""
 
+import base64
+import binascii
 import hashlib
 import json
 from collections.abc import Mapping
@@ -36,3 +38,47 @@ def digest(document: Any) -> str:
     """Return the SHA-256 of a JSON document, independent of the order of keys."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+_PREFIX = "sha256:"
+_BYTES = 32
+
+
+def label(chart_digest: str) -> str:
+    """Return the digest of a chart as the value of a label, of at most 63 characters.
+
+    Source: Kubernetes, labels: letters, digits, "-", "_" and "."; RFC 4648, base32.
+    """
+    raw = bytes.fromhex(chart_digest.removeprefix(_PREFIX))
+    return base64.b32encode(raw).decode().rstrip("=").lower()
+
+
+def of_label(text: str) -> str | None:
+    """Return the digest that a label holds; None: it holds none."""
+    padding = "=" * (-len(text) % 8)
+    try:
+        raw = base64.b32decode(text.upper() + padding)
+    except binascii.Error:
+        return None
+    return f"{_PREFIX}{raw.hex()}" if len(raw) == _BYTES else None
+
+
+def contents(values: Any) -> str:
+    """Return the digest of values as helm records them.
+
+    helm decodes numbers as floats and omits nothing but may drop nulls; both sides are
+    compared without them.
+    """
+    return digest(_plain(values))
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, Mapping):
+        return {
+            str(key): _plain(value) for key, value in node.items() if value is not None
+        }
+    if isinstance(node, list | tuple):
+        return [_plain(value) for value in node]
+    if isinstance(node, bool) or not isinstance(node, int | float):
+        return node
+    return int(node) if float(node).is_integer() else node

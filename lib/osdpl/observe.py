@@ -17,6 +17,7 @@ from lib.osdpl import (
     checks,
     credentials,
     desire,
+    hashing,
     model,
     restore,
     settings,
@@ -27,6 +28,7 @@ from lib.osdpl.snapshot import (
     Blocker,
     Desired,
     Document,
+    Installed,
     Refused,
     Snapshot,
     Workloads,
@@ -41,12 +43,13 @@ class Content:
     """What is read from the Secret of a revision.
 
     trouble: what is wrong with it; empty: nothing. workloads: of its manifest.
-    restores: it restores a backup of the database.
+    restores: it restores a backup of the database. installed: what it was made from.
     """
 
     trouble: str = ""
     workloads: tuple[model.Workload, ...] = ()
     restores: bool = False
+    installed: Installed | None = None
 
 
 class Observer:
@@ -118,8 +121,10 @@ class Observer:
                 f"namespace {namespace}: not served: must be {self._caches.namespace},"
                 " the namespace of this osdpl-controller (--namespace)"
             )
-            blocker = Blocker(Refused.NAMESPACE_NOT_SERVED, words)
-            return Snapshot(key, document, oldest, (blocker,))
+            blockers: tuple[Blocker, ...] = (
+                Blocker(Refused.NAMESPACE_NOT_SERVED, words),
+            )
+            return Snapshot(key, document, oldest, blockers, blockers)
         status = self._caches.statuses.get(key)
         # Read first: results of the jobs are then in the caches, or missing.
         jobs = self._worker.observed()
@@ -127,13 +132,20 @@ class Observer:
         contents = self._contents(revisions)
         workloads = self._caches.observed()
         desired = self._desired(document)
+        unlisted, is_definition_deleted = self._checks.unlisted(), False
+        if document["metadata"].get("deletionTimestamp"):
+            waits, is_definition_deleted = self._checks.deletion()
+            unlisted = (*unlisted, *waits)
+        blockers = (*self._checks.blockers(), *unlisted, *self._bundles_of_others())
         return Snapshot(
             key=key,
             document=document,
             oldest=oldest,
             held=self._is_held(),
             work=jobs,
-            blockers=(*self._checks.blockers(), *self._bundles_of_others()),
+            blockers=blockers,
+            unlisted=unlisted,
+            is_definition_deleted=is_definition_deleted,
             desired=desired,
             revisions=revisions,
             earlier=self._pending_at_first(revisions),
@@ -215,11 +227,12 @@ def content(kept: caches.Caches, revision: helm.Revision) -> Content:
     """Return the content of a revision."""
     try:
         release = kept.release(revision)
-        if release is None:
-            return Content()
-        documents = tuple(manifest.objects(release.manifest, tuple(model.Kind)))
     except helm_errors.MalformedRelease as error:
         return Content(trouble=str(error))
+    if release is None:
+        return Content()
+    try:
+        documents = tuple(manifest.objects(release.manifest, tuple(model.Kind)))
     except yaml.YAMLError:
         documents = ()
     workloads = tuple(
@@ -229,7 +242,13 @@ def content(kept: caches.Caches, revision: helm.Revision) -> Content:
         for document in documents
         if document["metadata"].get("namespace") in (None, kept.namespace)
     )
-    return Content("", workloads, restore.is_on(release.values if release else {}))
+    installed = Installed(
+        release.chart,
+        release.chart_version,
+        release.namespace,
+        hashing.contents(release.values),
+    )
+    return Content("", workloads, restore.is_on(release.values), installed)
 
 
 def of_contents(
@@ -254,6 +273,11 @@ def of_contents(
             for name, release_content in contents.items()
             if release_content.restores
         ),
+        "installed": {
+            name: release_content.installed
+            for name, release_content in contents.items()
+            if release_content.installed is not None
+        },
     }
 
 

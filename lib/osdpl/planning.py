@@ -121,7 +121,10 @@ class Planner:
         key = objects.key_of(document)
         status = kept.statuses.get(key)
         problems = desired.problems or decide.violations(
-            document, desired, status.document() if status is not None else None
+            document,
+            desired,
+            status.document() if status is not None else None,
+            kept.revisions(),
         )
         if desired.reason is not None or problems:
             reason = desired.reason or Refused.INVALID_SPEC

@@ -112,6 +112,17 @@ def of_service(service: str) -> tuple[str, ...]:
     return (*names, own[service]) if service in own else names
 
 
+def users_of(name: str) -> tuple[str, ...]:
+    """Return the services whose installed releases have the passwords of a Secret.
+
+    That of `OWN` may be generated later: the reference does not have it.
+    """
+    if name == ADMIN:
+        return ("database", "messaging", "identity")
+    services = (*USERS, "database", "messaging")
+    return tuple(service for service in services if name in of_service(service))
+
+
 def required(services: Collection[str]) -> tuple[Shape, ...]:
     """Return the Secrets that the releases of these services need."""
     shapes = [_admin(), _galera(), _guest(), _own()]

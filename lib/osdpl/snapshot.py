@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lib.helm import model as helm
@@ -44,13 +44,15 @@ class Desired:
 
     reason, problems: why it cannot be served; None and empty when it can. missing:
     names of the credential Secrets that have to be generated or completed first;
-    nothing is rendered before. spec: the effective one, without references.
+    nothing is rendered before. absent: those of them that do not exist. spec: the
+    effective one, without references.
     """
 
     deployment: model.Deployment | None = None
     reason: Refused | None = None
     problems: tuple[config.FieldProblem, ...] = ()
     missing: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     rendered: model.Rendered | None = None
     spec: model.Tree = dataclasses.field(default_factory=dict, repr=False)
 
@@ -99,6 +101,16 @@ class Workloads:
         )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Installed:
+    """Content of the newest revision of a release. values: their digest."""
+
+    chart: str
+    version: str
+    namespace: str
+    values: str
+
+
 ChartKey = tuple[str, str, str]
 """Address of the source, name and version of a chart."""
 
@@ -134,27 +146,31 @@ class Work:
 class Snapshot:
     """Everything that is known of one OpenStackDeployment.
 
-    oldest: key of the one that is served. revisions, bundles: by name. status: the
+    oldest: key of the one that is served. unlisted: why a cache is not filled: not even
+    a deletion goes on before. is_definition_deleted: the object is only deleted because
+    its CustomResourceDefinition is. revisions, bundles: by name. status: the
     OpenStackDeploymentStatus. held: a write of ours is not in the caches yet.
     status_ages_s: seconds since this process wrote the status of a HelmBundle, by
     name. earlier: UIDs of the Secrets that were pending when this process began to act:
     what left them has ended, or has lost the Lease. unreadable: by release, what is
     wrong with the Secret of its newest revision. missing: by release, the workloads of
     its newest revision that do not exist. restoring: releases whose newest revision
-    restores a backup of the database.
+    restores a backup of the database. installed: by release, what its newest revision
+    holds.
     """
 
     key: str
     document: Document
     oldest: str
     blockers: tuple[Blocker, ...] = ()
+    unlisted: tuple[Blocker, ...] = ()
+    is_definition_deleted: bool = False
     desired: Desired = dataclasses.field(default_factory=Desired)
     revisions: Mapping[str, helm.Revision] = dataclasses.field(default_factory=dict)
     workloads: Workloads = dataclasses.field(default_factory=Workloads)
     work: Work = dataclasses.field(default_factory=Work)
     bundles: Mapping[str, Document] = dataclasses.field(default_factory=dict)
     status: Document | None = None
-    secret_names: Collection[str] = ()
     held: bool = False
     status_ages_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     earlier: frozenset[str] = frozenset()
@@ -163,6 +179,7 @@ class Snapshot:
         default_factory=dict
     )
     restoring: frozenset[str] = frozenset()
+    installed: Mapping[str, Installed] = dataclasses.field(default_factory=dict)
     settings: OsdplSettings = dataclasses.field(default_factory=OsdplSettings)
 
     @property

@@ -6,12 +6,14 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence
 
 from lib.helm import model as helm
-from lib.osdpl import annotations, hashing, model, release_table, restore
+from lib.osdpl import annotations, graph, hashing, model, release_table, restore
 from lib.osdpl.release_table import TABLE, Desired, Move, Observed
 from lib.osdpl.snapshot import Attempt, Snapshot, chart_key
 
 HASH_LABEL = f"{model.GROUP}/values-hash"
 OWNER_LABEL = f"{model.GROUP}/owner"
+DIGEST_LABEL = f"{model.GROUP}/chart-digest"
+"""Digest of the chart: the pin of a release whose HelmBundle was deleted."""
 CATCH_UP_S = 10.0
 """After a run that succeeded: for so long its Secret may be missing in the cache."""
 
@@ -79,23 +81,48 @@ def pinned(snapshot: Snapshot, release: model.Release) -> str | None:
     """
     if release.chart.digest is not None:
         return release.chart.digest
-    if release.name not in snapshot.revisions:
-        return snapshot.work.digests.get(chart_key(release.chart))
+    key = chart_key(release.chart)
+    recorded = _recorded(snapshot, release)
+    if recorded is not None and recorded.matches(key) and recorded.digest:
+        return recorded.digest
+    return snapshot.work.digests.get(key)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Recorded:
+    """Chart of an installed release. url: None: not recorded."""
+
+    url: str | None
+    chart: str
+    version: str
+    digest: str | None
+
+    def matches(self, key: tuple[str, str, str]) -> bool:
+        """Report whether it is the chart of a key, as far as it is recorded."""
+        return self.url in (None, key[0]) and (self.chart, self.version) == key[1:]
+
+
+def _recorded(snapshot: Snapshot, release: model.Release) -> _Recorded | None:
+    """Return the record of an installed release: of its HelmBundle, else its Secret."""
+    revision = snapshot.revisions.get(release.name)
+    if revision is None:
+        return None
     bundle = snapshot.bundles.get(f"openstack-{release.service}")
     recorded = (bundle or {}).get("spec") or {}
     urls = {
         repository["name"]: repository["url"]
         for repository in recorded.get("repositories") or ()
     }
-    for recorded_release in recorded.get("releases") or ():
-        repository, _, chart = str(recorded_release.get("chart")).rpartition("/")
-        kept = (urls.get(repository), chart, recorded_release.get("version"))
-        is_same = recorded_release.get("name") == release.name and kept == chart_key(
-            release.chart
-        )
-        if is_same and recorded_release.get("digest"):
-            return str(recorded_release["digest"])
-    return snapshot.work.digests.get(chart_key(release.chart))
+    for row in recorded.get("releases") or ():
+        repository, _, chart = str(row.get("chart")).rpartition("/")
+        if row.get("name") == release.name and repository in urls:
+            version, digest = str(row.get("version")), row.get("digest")
+            return _Recorded(urls[repository], chart, version, digest)
+    installed = snapshot.installed.get(release.name)
+    if installed is None:
+        return None
+    digest = hashing.of_label(revision.labels.get(DIGEST_LABEL, ""))
+    return _Recorded(None, installed.chart, installed.version, digest)
 
 
 def of_desired(
@@ -244,19 +271,41 @@ def of_surplus(
 ) -> Iterator[ReleaseState]:
     """Yield the releases of ours that are not desired any more.
 
-    Those that others of them require are deleted after these others. kept: services
-    of which nothing is deleted.
+    A release of an unknown service, such as one of another version of this program
+    whose HelmBundle was deleted, is never surplus. kept: services of which nothing is
+    deleted.
     """
+    never = {"", *kept}
     surplus = {
         name: revision
-        for name, revision in snapshot.revisions.items()
-        if name not in desired
-        and revision.labels.get(OWNER_LABEL) == snapshot.uid
-        and recorded_service(snapshot, name) not in kept
+        for name, revision in owned(snapshot).items()
+        if name not in desired and service_of(snapshot, name) not in never
     }
-    requires = recorded_requires(snapshot)
+    yield from _absent(snapshot, now, surplus)
+
+
+def of_deletion(snapshot: Snapshot, now: datetime.datetime) -> Iterator[ReleaseState]:
+    """Yield all releases of ours: the OpenStackDeployment is deleted."""
+    yield from _absent(snapshot, now, owned(snapshot))
+
+
+def owned(snapshot: Snapshot) -> Mapping[str, helm.Revision]:
+    """Return the releases with the label of the OpenStackDeployment, by name."""
+    return {
+        name: revision
+        for name, revision in snapshot.revisions.items()
+        if revision.labels.get(OWNER_LABEL) == snapshot.uid
+    }
+
+
+def _absent(
+    snapshot: Snapshot,
+    now: datetime.datetime,
+    surplus: Mapping[str, helm.Revision],
+) -> Iterator[ReleaseState]:
+    """Yield the releases to delete; those that others of them require come last."""
     for name, revision in sorted(surplus.items()):
-        users = [user for user in sorted(surplus) if name in requires.get(user, ())]
+        users = [user for user in sorted(surplus) if name in graph.requires(user)]
         yield _of_absent(snapshot, revision, users, now)
 
 
@@ -273,7 +322,7 @@ def _of_absent(
     move = TABLE[condition, Desired.ABSENT, is_running]
     base = ReleaseState(
         name=name,
-        service=recorded_service(snapshot, name),
+        service=service_of(snapshot, name),
         release=None,
         revision=revision,
         state=State.PENDING,
@@ -289,20 +338,17 @@ def _of_absent(
     return base if users else _backing_off(base, attempt, "delete", now)
 
 
-def recorded_requires(snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
-    """Return the releases that each release requires, as the HelmBundles say."""
-    return {
-        str(recorded_release.get("name")): tuple(recorded_release.get("requires") or ())
-        for bundle in snapshot.bundles.values()
-        for recorded_release in (bundle.get("spec") or {}).get("releases") or ()
-    }
+def service_of(snapshot: Snapshot, release: str) -> str:
+    """Return the service of a release; empty: unknown.
 
-
-def recorded_service(snapshot: Snapshot, release: str) -> str:
-    """Return the service of a release, as the HelmBundles say; empty: none does."""
+    It follows from the name: a HelmBundle can be deleted. Only that of a release which
+    this version does not have is read from the HelmBundles.
+    """
+    if release in graph.SERVICE_OF:
+        return graph.SERVICE_OF[release]
     for name, bundle in snapshot.bundles.items():
-        for recorded_release in (bundle.get("spec") or {}).get("releases") or ():
-            if recorded_release.get("name") == release:
+        for recorded in (bundle.get("spec") or {}).get("releases") or ():
+            if recorded.get("name") == release:
                 return name.removeprefix("openstack-")
     return ""
 

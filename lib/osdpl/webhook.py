@@ -271,7 +271,8 @@ class Endpoint:
         except ValueError as error:
             self._reviews.labels(admission.Operation.OTHER, "invalid").inc()
             return exchange.Reply(f"{error}\n".encode(), 400)
-        if not self._caches.statuses.synced.is_set():
+        caches_ = (self._caches.statuses, self._caches.secrets)
+        if not all(kept.synced.is_set() for kept in caches_):
             return exchange.Reply(b"the caches are not filled yet\n", 503)
         problems = admission.judge(asked, self._facts(asked))
         self._reviews.labels(asked.kind, "denied" if problems else "allowed").inc()
@@ -288,7 +289,9 @@ class Endpoint:
         if asked.kind in (admission.Operation.CREATE, admission.Operation.UPDATE):
             others = [key for key in self._older(asked) if self._exists(key)]
         return admission.Facts(
-            status.document() if status is not None else None, tuple(others)
+            status.document() if status is not None else None,
+            tuple(others),
+            self._caches.revisions(),
         )
 
     def _older(self, asked: admission.Request) -> Sequence[str]:

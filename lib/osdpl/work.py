@@ -16,7 +16,7 @@ from lib.helm import cache, command, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
 from lib.kube import client, errors
-from lib.osdpl import metrics, preparing, states, upgrade
+from lib.osdpl import hashing, metrics, preparing, states, upgrade
 from lib.osdpl.actions import ReadChart, Uninstall, Upgrade
 from lib.osdpl.caches import Caches
 from lib.osdpl.snapshot import Attempt, ChartKey, Work, chart_key
@@ -126,6 +126,7 @@ class Worker:
                 labels={
                     states.HASH_LABEL: action.hash,
                     states.OWNER_LABEL: action.owner,
+                    states.DIGEST_LABEL: hashing.label(action.digest),
                     upgrade.VERSION_LABEL: release.openstack_version,
                 },
                 timeout_s=timeout_s,

@@ -10,10 +10,13 @@ import base64
 import dataclasses
 import hashlib
 import json
+import pathlib
 import threading
 from collections.abc import Callable, Mapping
 
-from lib.helm import command, errors, model, releases
+import yaml
+
+from lib.helm import archive, command, errors, model, releases
 from lib.kube import objects, resources
 from lib.kube.fake import api as kube
 from lib.process import decoding
@@ -133,7 +136,7 @@ class FakeHelm(command.Helm):
             "version": number,
             "info": {"status": status.value, "description": words},
             "config": run.values,
-            "chart": {"metadata": {"name": run.chart.name, "version": "0"}},
+            "chart": {"metadata": _metadata(run.chart)},
             "manifest": self._manifest(run.release, run.values),
         }
         packed = base64.b64encode(releases.encode(content)).decode()
@@ -190,6 +193,15 @@ def metadata_of(document: Mapping[str, object]) -> objects.ObjectMeta:
     """Return the metadata of a document, decoded."""
     about = {"metadata": document["metadata"]}
     return decoding.decode(json.dumps(about), objects.Bare).metadata
+
+
+def _metadata(chart: pathlib.Path) -> Mapping[str, object]:
+    """Return the content of Chart.yaml; of a chart that does not exist its name."""
+    if not chart.is_file():
+        return {"name": chart.name, "version": "0"}
+    content = archive.member(chart.read_bytes(), "Chart.yaml")
+    parsed: Mapping[str, object] = yaml.safe_load(content or b"{}")
+    return parsed
 
 
 def _documents(

@@ -194,11 +194,19 @@ def _timeouts(change: Change) -> Iterator[FieldProblem]:
 
 def deletion(change: Change) -> Iterator[FieldProblem]:
     """Yield why an OpenStackDeployment must not be deleted now."""
-    is_forced = FORCE_DELETION in change.forced
-    if change.is_deletion and change.state not in ("", APPLIED) and not is_forced:
+    if not change.is_deletion or FORCE_DELETION in change.forced:
+        return
+    annotation = f"the annotation {FORCE}: {FORCE_DELETION}"
+    if change.is_by_definition:
         text = (
-            f"not allowed in the state {change.state}: requires {APPLIED}, or the"
-            f" annotation {FORCE}: {FORCE_DELETION}"
+            "not allowed: the CustomResourceDefinition is being deleted, which must not"
+            f" uninstall OpenStack; {annotation} uninstalls it nevertheless"
+        )
+        yield stated("metadata.deletionTimestamp", text)
+    elif change.state not in ("", APPLIED):
+        text = (
+            f"not allowed in the state {change.state}: requires {APPLIED}, or"
+            f" {annotation}"
         )
         yield stated("metadata.deletionTimestamp", text)
 

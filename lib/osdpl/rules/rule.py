@@ -28,6 +28,7 @@ class Change:
     OpenStackDeployment. others: keys of older OpenStackDeployments. recorded: hash by
     field of the spec that was applied last; empty: unknown. is_upgrading: an upgrade to
     this version has not ended. forced: values of the force annotation.
+    is_by_definition: the deletion is that of the CustomResourceDefinition.
     """
 
     spec: Tree = dataclasses.field(repr=False)
@@ -41,6 +42,7 @@ class Change:
     others: tuple[str, ...] = ()
     recorded: Mapping[str, str] = dataclasses.field(default_factory=dict)
     is_upgrading: bool = False
+    is_by_definition: bool = False
     forced: frozenset[str] = frozenset()
 
     @property

@@ -169,6 +169,7 @@ def served() -> tuple[webhook.Endpoint, fake_api.FakeApi, objects.Objects]:
     api = fake_api.FakeApi()
     kept = caches.open_caches(api, "openstack")
     kept.statuses.relist()
+    kept.secrets.relist()
     known = objects.Objects()
     registry = prometheus_client.CollectorRegistry()
     return webhook.Endpoint(api, known, kept, registry), api, known

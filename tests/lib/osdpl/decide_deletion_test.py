@@ -10,7 +10,7 @@ import pytest
 from lib.helm import errors as helm_errors
 from lib.helm.fake import helm as fake_helm
 from lib.kube import resources
-from lib.osdpl import decide
+from lib.osdpl import applied, decide
 from lib.osdpl.rules import table
 from tests.lib.osdpl import ground
 from tests.lib.osdpl.ground import RELEASES, Cluster, Process
@@ -176,7 +176,8 @@ def test_the_webhook_s_rule_is_the_same(cluster: Cluster) -> None:
     process = waiting(cluster)
     (snapshot,) = process.observer.observe(process.deployments.by_age()).values()
     (problem,) = decide.deletion_problems(snapshot)
-    change = decide.change_of(snapshot.document, snapshot.status)
+    known = (snapshot.document, snapshot.status, snapshot.revisions)
+    change = applied.change_of(*known)
     spec = snapshot.desired.spec
     whole = dataclasses.replace(change, spec=spec, is_deletion=True)
     assert table.problems(whole) == (problem,)

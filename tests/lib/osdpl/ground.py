@@ -49,6 +49,13 @@ GATES = {
 }
 """The workload of a release that others wait for."""
 
+DEFINED = (
+    resources.OPENSTACK_DEPLOYMENTS,
+    resources.OPENSTACK_DEPLOYMENT_STATUSES,
+    resources.HELM_BUNDLES,
+)
+"""Kinds of the operator's CustomResourceDefinitions."""
+
 
 class Death(BaseException):
     """The process is killed here."""
@@ -120,15 +127,13 @@ class Cluster:
         self.helm.hook = self._on_run
         self.death: tuple[str, str] | None = None
         """Moment and release of a run at which the process is killed."""
-        self.api.put(
-            resources.DEFINITIONS,
-            {
-                "metadata": {
-                    "name": "helmbundles.lcm.mirantis.com",
-                    "labels": {bundles.MANAGED_BY: bundles.MANAGER},
-                }
-            },
-        )
+        for kind in DEFINED:
+            metadata = {
+                "name": f"{kind.plural}.{kind.group}",
+                "labels": {bundles.MANAGED_BY: bundles.MANAGER},
+                "finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
+            }
+            self.api.put(resources.DEFINITIONS, {"metadata": metadata})
 
     def copy(self) -> "Cluster":
         """Return another cluster in the same state; no call or run was made in it."""
@@ -251,6 +256,8 @@ class Process:
         self.caches = caches.open_caches(api, NAMESPACE)
         self.jobs = jobs.Jobs(slots, lambda name: None)
         self.most = 0
+        self.unlisted: frozenset[str] = frozenset()
+        """Kinds whose lists the API server does not answer."""
         self._listed: dict[resources.Resource, tuple[object, ...]] = {}
         checks_ = checks.Checks(api, cluster.helm, self.caches, clock.monotonic)
         self.worker = work.Worker(
@@ -289,6 +296,8 @@ class Process:
         before, self.cluster.api.before_call = self.cluster.api.before_call, None
         after, self.cluster.api.after_call = self.cluster.api.after_call, None
         for kind, kept in self.caches.all():
+            if kind.plural in self.unlisted:
+                continue
             present = self.cluster.api.all(kind)
             if self._listed.get(kind) != present:
                 kept.relist()

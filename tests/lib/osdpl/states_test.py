@@ -175,15 +175,7 @@ def test_of_what_is_not_desired_the_users_are_deleted_first() -> None:
     observed = {
         name: dataclasses.replace(revision("deployed"), name=name) for name in names
     }
-    releases = [
-        {"name": "openstack-keystone", "requires": ["openstack-mariadb"]},
-        {"name": "openstack-mariadb", "requires": []},
-    ]
-    arguments = dataclasses.replace(
-        snapshot(),
-        revisions=observed,
-        bundles={"openstack-x": {"spec": {"releases": releases}}},
-    )
+    arguments = dataclasses.replace(snapshot(), revisions=observed)
     rows = {item.name: item for item in states.of_surplus(arguments, NOW, frozenset())}
     assert rows["openstack-keystone"].can_run
     assert not rows["openstack-mariadb"].can_run
@@ -321,11 +313,7 @@ def test_an_unreadable_release_is_refused_and_named() -> None:
 
 
 def test_a_service_that_cannot_be_rendered_is_kept() -> None:
-    releases = [{"name": RELEASE.name}]
-    arguments = dataclasses.replace(
-        snapshot(revision("deployed")),
-        bundles={"openstack-identity": {"spec": {"releases": releases}}},
-    )
+    arguments = snapshot(revision("deployed"))
     kept = frozenset(("identity",))
     assert list(states.of_surplus(arguments, NOW, frozenset(), kept)) == []
     assert len(list(states.of_surplus(arguments, NOW, frozenset()))) == 1
