@@ -59,11 +59,16 @@ class Helm(Protocol):
         ...
 
 
+_VALUES = "values-"
+"""Prefix of the files with values."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Command:
     """The real helm. Safe to use from several threads.
 
-    program: name or path. home: folder for helm's own caches. kubeconfig: None for the
+    program: name or path. home: folder for helm's own caches, of this process only.
+    kubeconfig: None for the
     pod's service account. env: of this process; only a few variables are passed on.
     """
 
@@ -75,6 +80,11 @@ class Command:
         default_factory=list, init=False, repr=False, compare=False
     )
     """Of the program, once it has been asked for it."""
+
+    def __post_init__(self) -> None:
+        """Delete values that a killed process has left: they hold passwords."""
+        for path in self.home.glob(f"{_VALUES}*.json"):
+            path.unlink(missing_ok=True)
 
     def check(self, cancel: threading.Event) -> str:
         """See `Helm.check`."""
@@ -164,7 +174,7 @@ class Command:
         """Write the values where only this user can read them."""
         try:
             self.home.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(".json", "values-", self.home)
+            descriptor, name = tempfile.mkstemp(".json", _VALUES, self.home)
         except OSError as error:
             raise self._no_space(error) from error
         path = pathlib.Path(name)

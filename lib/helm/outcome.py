@@ -1,5 +1,8 @@
 """Turns the end of a helm run into nothing, or an error of the right class. Pure."""
 
+import base64
+import functools
+import json
 from collections.abc import Iterable, Mapping
 
 from lib.helm import child, errors
@@ -56,11 +59,24 @@ def classify(text: str) -> type[errors.HelmError]:
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """Remove secrets; the longest first, as one may contain another."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= SECRET_LEAST:
-            text = text.replace(secret, redaction.REDACTED)
+    """Remove secrets, in each form in which a program prints them."""
+    for form in _forms(frozenset(secrets)):
+        text = text.replace(form, redaction.REDACTED)
     return redaction.scrub(text)
+
+
+@functools.lru_cache(maxsize=4)
+def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
+    """Return the forms of secrets, the longest first, as one may contain another."""
+    forms = {
+        form
+        for secret in secrets
+        for line in (secret, secret.strip(), *secret.splitlines())
+        for form in (line.strip(), json.dumps(line)[1:-1], repr(line)[1:-1])
+    }
+    forms |= {base64.b64encode(secret.encode()).decode() for secret in secrets}
+    usable = (form for form in forms if len(form) >= SECRET_LEAST)
+    return tuple(sorted(usable, key=len, reverse=True))
 
 
 def texts_in(tree: object) -> frozenset[str]:

@@ -1,8 +1,8 @@
 """What release Secrets and status record of the applied OpenStack. Pure.
 
-Rules: the release Secrets are helm's record; the OpenStackDeploymentStatus only adds to
-it. A status that was deleted loosens no rule: what it alone records is then unknown, and
-what requires it is refused until it has been written again.
+Rules: the release Secrets are helm's record; the OpenStackDeploymentStatus only adds
+to it. A status that was deleted loosens no rule: what it alone records is then
+unknown, and what requires it is refused until it has been written again.
 """
 
 import dataclasses

@@ -11,6 +11,7 @@ from lib.osdpl import annotations, graph, hashing, model, secret_shapes
 from lib.osdpl.actions import DeleteBundle
 from lib.osdpl.snapshot import Document, Snapshot
 from lib.osdpl.states import DIGEST_LABEL, ReleaseState, State, owned
+from lib.process import redaction
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "osdpl-controller"
@@ -100,7 +101,7 @@ def owner(snapshot: Snapshot) -> dict[str, Any]:
 
 def _repositories(bundle: model.Bundle) -> list[dict[str, str]]:
     urls = {
-        release.chart.repository.name: release.chart.repository.url
+        release.chart.repository.name: redaction.scrub(release.chart.repository.url)
         for release in bundle.releases
     }
     return [{"name": name, "url": url} for name, url in sorted(urls.items())]

@@ -10,7 +10,7 @@ import msgspec
 from lib.helm import model as helm
 from lib.helm import releases
 from lib.kube import client, objects, resources, store
-from lib.osdpl import credentials, model, secret_shapes
+from lib.osdpl import credentials, model, references, secret_shapes
 from lib.osdpl.settings import CONFIG_MAP
 from lib.osdpl.snapshot import Document, Workloads
 
@@ -183,7 +183,9 @@ class Caches:
         """Return the Secrets that are not of helm, by name."""
         return {
             secret.metadata.name: credentials.Stored(
-                secret.data, _priority(secret.metadata)
+                secret.data,
+                _priority(secret.metadata),
+                secret.metadata.labels.get(references.LABEL) == references.LABEL_VALUE,
             )
             for secret in self.secrets.items().values()
             if secret.type != releases.TYPE

@@ -19,10 +19,14 @@ from lib.process import config
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stored:
-    """Secret as read: decoded data, and the priority of its annotation."""
+    """Secret as read: decoded data, and the priority of its annotation.
+
+    is_referable: a spec may refer to it; see lib/osdpl/references.py.
+    """
 
     data: Mapping[str, bytes] = dataclasses.field(repr=False)
     priority: int = 0
+    is_referable: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

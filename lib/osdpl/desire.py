@@ -12,6 +12,7 @@ from lib.osdpl import (
     secret_shapes,
     spec,
 )
+from lib.osdpl.rules import openstack
 from lib.osdpl.snapshot import Desired, Document, Refused
 from lib.process import config
 
@@ -31,17 +32,21 @@ def desire(
         substituted = _substituted(deployment, secrets)
         if isinstance(substituted, Desired):
             return substituted
-        effective = layers.effective(substituted.spec)
+        # Rules read, and quote, the spec as it is written: with references.
+        effective = layers.effective(deployment.spec)
         services = layers.services(effective)
+        config.require(tuple(openstack.plain_key(substituted.spec)))
         shapes = credentials.required(services)
         writes = credentials.writes(shapes, secrets, generating.Placeholders())
         if writes:
             missing = tuple(write.name for write in writes)
             absent = tuple(write.name for write in writes if write.is_new)
             return Desired(deployment, missing=missing, absent=absent, spec=effective)
-        known = credentials.read(shapes, secrets)
         inputs = render.Inputs(
-            deployment=substituted, credentials=known, repository_default=default
+            deployment=substituted,
+            written=deployment.spec,
+            credentials=credentials.read(shapes, secrets),
+            repository_default=default,
         )
         return Desired(deployment, rendered=render.render(inputs), spec=effective)
     except config.ConfigError as error:
@@ -85,7 +90,11 @@ def _substituted(
 ) -> model.Deployment | Desired:
     """Return it with the values that Secrets hold, or why that is not possible."""
     names = {reference.secret for reference in references.find(deployment.spec)}
-    data = {name: secrets[name].data if name in secrets else None for name in names}
+    data = {
+        name: secrets[name].data
+        for name in names
+        if name in secrets and secrets[name].is_referable
+    }
     try:
         replaced = references.substitute(deployment.spec, data)
     except config.ConfigError as error:

@@ -258,8 +258,9 @@ def desired_of(
     for write in credentials.writes(shapes, known_secrets, generating.Placeholders()):
         known = known_secrets.get(write.name)
         data = {**(known.data if known else {}), **write.data}
-        priority = known.priority if known else 0
-        known_secrets[write.name] = credentials.Stored(data, priority)
+        known_secrets[write.name] = (
+            dataclasses.replace(known, data=data) if known else credentials.Stored(data)
+        )
     return desire.desire(document, known_secrets, default)
 
 

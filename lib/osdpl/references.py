@@ -1,6 +1,8 @@
 """References of the spec to Secrets: value_from.secret_key_ref.
 
-References inside lists count as well; the reference implementation ignores them.
+References inside lists count as well; the reference implementation ignores them. Only
+Secrets with the label that the reference requires are read: a user with the permission
+to edit an OpenStackDeployment could read any other Secret of the namespace through it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,8 +11,11 @@ from typing import Any
 from lib.osdpl import model
 from lib.process import config
 
+LABEL, LABEL_VALUE = "openstack.lcm.mirantis.com/osdpl_secret", "true"
+"""Label of the Secrets that a spec may refer to. Source: the reference."""
+
 Secrets = Mapping[str, Mapping[str, bytes] | None]
-"""Data of Secrets by name; None: the Secret does not exist."""
+"""Data of Secrets by name; None: the Secret does not exist, or lacks the label."""
 
 
 def find(spec: model.Tree) -> tuple[model.Reference, ...]:
@@ -30,6 +35,21 @@ def substitute(spec: model.Tree, secrets: Secrets) -> model.Tree:
     return dict(replaced)
 
 
+def is_reference(node: object) -> bool:
+    """Report whether a value of a spec is a reference."""
+    return _reference(node, "") is not None
+
+
+def members(node: object, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the path, the key and the value of each member."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield f"{path}.{key}", key, value
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield f"{path}[{index}]", index, value
+
+
 def _reference(node: Any, path: str) -> model.Reference | None:
     """Return the reference that an object is, if it is one."""
     if not isinstance(node, dict) or set(node) != {"value_from"}:
@@ -46,22 +66,12 @@ def _reference(node: Any, path: str) -> model.Reference | None:
     return model.Reference(path=path, secret=name, key=key)
 
 
-def _below(node: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Return the path, the key and the value of each member."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield f"{path}.{key}", key, value
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            yield f"{path}[{index}]", index, value
-
-
 def _walk(node: Any, path: str) -> Iterator[model.Reference]:
     reference = _reference(node, path)
     if reference is not None:
         yield reference
         return
-    for below, _, value in _below(node, path):
+    for below, _, value in members(node, path):
         yield from _walk(value, below)
 
 
@@ -73,7 +83,7 @@ def _replace(
         return _value(reference, secrets, problems)
     replaced = {
         key: _replace(value, below, secrets, problems)
-        for below, key, value in _below(node, path)
+        for below, key, value in members(node, path)
     }
     if isinstance(node, dict):
         return replaced
@@ -87,7 +97,8 @@ def _value(
     data = secrets.get(reference.secret)
     field = f"{reference.path}.value_from.secret_key_ref"
     if data is None:
-        problem = _problem(f"{field}.name", reference.secret, "an existing Secret")
+        expected = f"an existing Secret with the label {LABEL}={LABEL_VALUE}"
+        problem = _problem(f"{field}.name", reference.secret, expected)
     elif reference.key not in data:
         keys = ", ".join(sorted(data)) or "none"
         expected = f"a key of Secret {reference.secret} (its keys: {keys})"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lib.osdpl import (
+    confidential,
     contract,
     credentials,
     graph,
@@ -57,13 +58,15 @@ DEFAULT_CHART_VERSION = "2026.1.0"
 class Inputs:
     """What a render is made from.
 
-    deployment: its spec has no references any more. repository_default: source of
-    the charts when the spec names none.
+    deployment: its spec has no references any more. written: the spec with them; what
+    is shown is made from it. None: it has none. repository_default: source of the
+    charts when the spec names none.
     """
 
     deployment: model.Deployment
     credentials: credentials.Credentials
     repository_default: model.Source | None = None
+    written: model.Tree | None = dataclasses.field(default=None, repr=False)
 
 
 def render(inputs: Inputs) -> model.Rendered:
@@ -80,10 +83,13 @@ def render(inputs: Inputs) -> model.Rendered:
         credentials=inputs.credentials,
         release=versions.image_release(version),
     )
+    shown = inputs.deployment.spec if inputs.written is None else inputs.written
+    written = dataclasses.replace(context, spec=layers.effective(shown))
     bundles: list[model.Bundle] = []
     refusals: list[model.Refusal] = []
     for service in layers.services(spec):
-        result = _service(context, inputs.repository_default, service)
+        refused = unsupported.refusal(written, service, tuple(graph.RELEASES))
+        result = refused or _service(context, inputs.repository_default, service)
         if isinstance(result, model.Refusal):
             refusals.append(result)
         else:
@@ -92,17 +98,14 @@ def render(inputs: Inputs) -> model.Rendered:
         bundles=tuple(bundles),
         refusals=tuple(refusals),
         openstack_version=version,
-        fingerprint=hashing.digest(spec),
-        ignored=ignored.fields(inputs.deployment.spec, layers.services(spec)),
+        fingerprint=hashing.digest(confidential.masked(written.spec)),
+        ignored=ignored.fields(shown, layers.services(spec)),
     )
 
 
 def _service(
     context: Context, default: model.Source | None, service: str
 ) -> model.Bundle | model.Refusal:
-    refusal = unsupported.refusal(context, service, tuple(graph.RELEASES))
-    if refusal is not None:
-        return refusal
     try:
         releases = tuple(
             _release(context, default, service, name, chart)

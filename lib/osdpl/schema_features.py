@@ -4,6 +4,7 @@ from lib.osdpl import schema_networking
 from lib.osdpl.schema_types import (
     ANY,
     ANY_OBJECT,
+    ANY_SECRETS,
     BOOLEAN,
     INTEGER,
     NUMBER,
@@ -290,7 +291,11 @@ def _keystone() -> Schema:
             "federation": closed({"openid": openid}, required=("openid",)),
             "keycloak": closed({"enabled": BOOLEAN, "url": STRING, "oidc": ANY_OBJECT}),
             "domain_specific_configuration": closed(
-                {"enabled": BOOLEAN, "ks_domains": ANY, "domains": list_of(domain)}
+                {
+                    "enabled": BOOLEAN,
+                    "ks_domains": ANY_SECRETS,
+                    "domains": list_of(domain),
+                }
             ),
         }
     )
@@ -309,7 +314,7 @@ def _messaging() -> Schema:
 
 
 def _stacklight() -> Schema:
-    user = closed({"username": STRING, "password": SECRET})
+    user = closed(fields(SECRET, "username", "password"))
     return closed({"enabled": BOOLEAN, "user": user})
 
 

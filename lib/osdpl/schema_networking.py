@@ -136,8 +136,8 @@ def _floating_network() -> Schema:
 def _switches() -> Schema:
     required = ("name", "device_type", "ip", "username")
     device = {
-        **fields(STRING, *required),
-        **fields(SECRET, "password", "ssh_private_key", "secret"),
+        **fields(STRING, "name", "device_type", "ip"),
+        **fields(SECRET, "username", "password", "ssh_private_key", "secret"),
         "raw": ANY_OBJECT,
     }
     return closed({"hardware": ANY, "devices": list_of(closed(device, required))})

@@ -20,6 +20,21 @@ SECRET: Schema = {
 }
 """String or reference to a Secret; structural schemas can't hold alternatives, so
 lib/osdpl/spec validates it."""
+SECRETS: Schema = {
+    **ANY_OBJECT,
+    "description": "Any text in it may be value_from.secret_key_ref with name and key.",
+}
+"""Object in which references are accepted at any depth."""
+ANY_SECRETS: Schema = {
+    **ANY,
+    "description": "Any text in it may be value_from.secret_key_ref with name and key.",
+}
+"""Any JSON value in which references are accepted at any depth."""
+
+
+def holds_secrets(schema: Schema) -> bool:
+    """Report whether a value of the schema may be a reference to a Secret."""
+    return any(schema is marked for marked in (SECRET, SECRETS, ANY_SECRETS))
 
 
 def closed(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 
-from lib.osdpl import merge, model, schema, schema_types
+from lib.osdpl import confidential, merge, model, schema, schema_types
 from lib.process import config
 
 KIND = "OpenStackDeployment"
@@ -73,6 +73,8 @@ def problems(spec: object) -> tuple[config.FieldProblem, ...]:
         for error in _validator().iter_errors(spec)
         for problem in _problems_of(_finding(error))
     }
+    for problem in (*confidential.misplaced(spec), *confidential.addresses(spec)):
+        by_text[problem.field, str(problem)] = problem
     return tuple(by_text[key] for key in sorted(by_text))
 
 
@@ -138,7 +140,7 @@ def _problems_of(error: _Finding) -> Iterator[config.FieldProblem]:
     if error.keyword == "additionalProperties":
         known = sorted(error.schema["properties"])
         for name in sorted(set(error.value) - set(known)):
-            yield _unknown(path, name, error.value[name], known)
+            yield _unknown(path, name, known)
     elif error.keyword == "required":
         for name in error.rule:
             if name not in error.value:
@@ -151,13 +153,12 @@ def _problems_of(error: _Finding) -> Iterator[config.FieldProblem]:
         yield config.FieldProblem(path, value, _expected(error), is_secret)
 
 
-def _unknown(
-    path: str, name: str, value: object, known: list[str]
-) -> config.FieldProblem:
+def _unknown(path: str, name: str, known: list[str]) -> config.FieldProblem:
+    """Return the problem of an unknown field; its value may be a secret."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"{close[0]} (this field is unknown)" if close else ""
     expected = hint or f"one of the known fields: {', '.join(known)}"
-    return config.FieldProblem(f"{path}.{name}", _shown(value), expected)
+    return config.FieldProblem(f"{path}.{name}", None, expected)
 
 
 def _required(error: _Finding, name: str) -> str:

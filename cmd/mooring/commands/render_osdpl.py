@@ -83,6 +83,7 @@ def _render(file: pathlib.Path, source: str) -> "model.Rendered":
             is_draft=deployment.is_draft,
             spec=plain,
         ),
+        written=deployment.spec,
         credentials=credentials.placeholders(services),
         repository_default=osdpl_options.chart_source(source),
     )

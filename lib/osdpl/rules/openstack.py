@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lib.osdpl import hashing, settings
+from lib.osdpl import confidential, hashing, settings
 from lib.osdpl.rules import cron
 from lib.osdpl.rules.rule import (
     SLURP,
@@ -119,8 +119,11 @@ def fields(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hashes(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hash of each field of a spec, to recognise a change of it later."""
-    hashed = fields(spec)
+    """Return the hash of each field of a spec, to recognise a change of it later.
+
+    It is shown in the status: values that may be secrets are omitted.
+    """
+    hashed = fields(confidential.masked(dict(spec)))
     return {name: hashing.digest(hashed[name])[:HASH_LENGTH] for name in sorted(hashed)}
 
 
@@ -155,13 +158,18 @@ def _no_baremetal_with_tf(change: Change) -> Iterator[FieldProblem]:
         yield rejected("features.services", text)
 
 
-def _plain_key(change: Change) -> Iterator[FieldProblem]:
+def plain_key(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
+    """Yield the problem of a private key with a password; it is not shown."""
     path = "features.ssl.public_endpoints.api_key"
-    key = at(change.spec, path)
+    key = at(spec, path)
     if isinstance(key, str) and "ENCRYPTED" in key:
         yield FieldProblem(
             f"spec.{path}", key, "a key without a password", is_secret=True
         )
+
+
+def _plain_key(change: Change) -> Iterator[FieldProblem]:
+    yield from plain_key(change.spec)
 
 
 def _ingress(change: Change) -> Iterator[FieldProblem]:

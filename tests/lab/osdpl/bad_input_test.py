@@ -18,6 +18,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.charts import helm
 from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_set, chart_sources, controller, deployment
+from lib.osdpl import references
 from tests.harness import testing
 from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage
@@ -187,7 +188,10 @@ def site(where: places.Places) -> Iterator[OperatorStage]:
     """Run a cluster and the controller until the last test of this file."""
     with stage.opened(where, pexes.beside(pexes.OSDPL), testing.shown()) as opened:
         secret = {
-            "metadata": {"name": STORED},
+            "metadata": {
+                "name": STORED,
+                "labels": {references.LABEL: references.LABEL_VALUE},
+            },
             "stringData": {"tls": SECRET},
         }
         opened.api.create(

@@ -196,3 +196,30 @@ def test_a_template_is_returned(program: Program) -> None:
     run = model.Template("r", "n", pathlib.Path("/c.tgz"), VALUES)
     assert program.helm.template(run, threading.Event()) == "kind: Secret\n"
     assert "pa55" not in " ".join(map(str, program.record()["arguments"]))  # type: ignore[call-overload]
+
+
+def test_values_that_a_killed_process_has_left_are_deleted(
+    program: Program, tmp_path: pathlib.Path
+) -> None:
+    home = tmp_path / "left"
+    home.mkdir()
+    (home / "values-abc.json").write_text(json.dumps({"password": "pa55"}))
+    (home / "repositories.json").write_text("{}")
+    command.Command(str(program.path), home, None, {})
+    assert [path.name for path in home.iterdir()] == ["repositories.json"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "printed"),
+    [
+        ("pa55-word\n", "value: pa55-word, not a number"),
+        ("line-one-of-it\nline-two-of-it", "x: line-two-of-it"),
+        ('pa55"word\\x', 'invalid value "pa55\\"word\\\\x"'),
+        ("pa55-word", "data: cGE1NS13b3Jk"),
+    ],
+)
+def test_each_form_of_a_secret_is_removed(secret: str, printed: str) -> None:
+    text = outcome.scrub(printed, [secret])
+    print(text)
+    assert "[redacted]" in text
+    assert not any(part in text for part in ("word", "line", "cGE1"))
