@@ -231,12 +231,14 @@ class Plan(steps.Plan):
     results: may be written immediately; of a plan without a spec only `state` counts.
     leftovers: what a deletion still has to delete, as "kind name". abandoned:
     annotations for the machine object that is released although those are left; a
-    search for orphans finds them.
+    search for orphans finds them. asked_at: UTC at which the cloud accepted the first
+    of their deletions; None as long as the deletion of one of them was not accepted.
     """
 
     results: Results = UNREAD
     leftovers: tuple[str, ...] = ()
     abandoned: tuple[tuple[str, str], ...] = ()
+    asked_at: datetime.datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

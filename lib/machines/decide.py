@@ -15,7 +15,7 @@ from lib.cloud.machines import (
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.steps import CommonReason, GateState, Notice, Problem, ProblemReason
 from lib.machines import model, status
-from lib.machines.kinds import Kinds, MachineObject
+from lib.machines.kinds import Kinds
 from lib.machines.model import Action, MachineStage, Snapshot
 from lib.plans import model as plans
 from lib.reconcile.outcome import Outcome
@@ -29,7 +29,13 @@ LEFT = "waiting for: "
 class Rules:
     """What decisions depend on beside the snapshot.
 
-    own_types: of the provider's conditions. deletion_timeout_s: seconds.
+    own_types: of the provider's conditions. deletion_timeout_s: after it a machine is
+    released although parts are left. It counts from the first deletion that the cloud
+    has accepted, and releases none of which a part was not asked to be deleted, unless
+    the cloud has rejected that for the whole time.
+
+    Source: deckhouse modules/030-cloud-provider-dvp, capdvp-controller-manager: its
+    time limit begins with its own request.
     """
 
     kinds: Kinds
@@ -241,7 +247,7 @@ def _delete(
     if plan.settled:
         return Outcome((model.RemoveMachineFinalizer(),))
     left = ", ".join(plan.leftovers)
-    if snapshot.is_late:
+    if _is_late(snapshot, plan, now, rules):
         text = f"the deletion took longer than {rules.deletion_timeout_s:.0f} s"
         event = model.RecordEvent(
             True, Reason.DELETION_TIMED_OUT, f"{text}; not deleted: {left}"
@@ -259,20 +265,39 @@ def _delete(
     return Outcome(tuple(actions), _until(snapshot, plan, now, rules))
 
 
+def _is_late(
+    snapshot: Snapshot, plan: Plan, now: datetime.datetime, rules: Rules
+) -> bool:
+    """Report whether the time limit of a deletion has ended; see `Rules`."""
+    timeout_s, since = rules.deletion_timeout_s, _since(snapshot, plan)
+    if since is not None:
+        return left_s(since, now, timeout_s) <= 0
+    refused_s = (snapshot.refused_s.get(step.path, -1.0) for step in plan.steps)
+    return min(refused_s, default=-1.0) >= timeout_s
+
+
+def _since(snapshot: Snapshot, plan: Plan) -> datetime.datetime | None:
+    """Return when the time limit began; None: it has not.
+
+    Parts may have been deleted by others before the object was.
+    """
+    deleted_at = snapshot.machine.metadata.deletion_timestamp
+    if plan.asked_at is None or deleted_at is None:
+        return None
+    return max(plan.asked_at, deleted_at)
+
+
 def _until(
     snapshot: Snapshot, plan: Plan, now: datetime.datetime, rules: Rules
-) -> float:
+) -> float | None:
     """Return when to reconcile again: at the latest when the time limit ends."""
-    left_s = left_of_deletion_s(snapshot.machine, now, rules.deletion_timeout_s)
-    retry_s = plan.retry_after_s
-    return left_s if retry_s is None else min(left_s, retry_s)
-
-
-def left_of_deletion_s(
-    machine: MachineObject, now: datetime.datetime, timeout_s: float
-) -> float:
-    """Return how many seconds a deletion may still take; 0: it is late."""
-    since = machine.metadata.deletion_timestamp
+    since, retry_s = _since(snapshot, plan), plan.retry_after_s
     if since is None:
-        return timeout_s
+        return retry_s
+    end_s = left_s(since, now, rules.deletion_timeout_s)
+    return end_s if retry_s is None else min(end_s, retry_s)
+
+
+def left_s(since: datetime.datetime, now: datetime.datetime, timeout_s: float) -> float:
+    """Return how many seconds of a time limit are left; 0: it has ended."""
     return max(0.0, timeout_s - (now - since).total_seconds())

@@ -13,6 +13,8 @@ from lib.plans import memory
 from lib.plans import model as plans
 from lib.reconcile import outcome
 
+Path = tuple[str, ...]
+
 
 class Topic(enum.StrEnum):
     """Why a machine is reconciled."""
@@ -78,7 +80,7 @@ class MachineSettings:
 
     cluster_id: part of every ownership tag. watch_filter: value of the label of objects
     that are reconciled; empty: those of any value. namespace: empty: all.
-    deletion_timeout_s: after it a machine is released although parts are left.
+    deletion_timeout_s: see `decide.Rules`.
     """
 
     cluster_id: str
@@ -94,7 +96,8 @@ class Snapshot:
     held: our own last write is not back in the watch yet. target: None when nothing is
     to be done, or the facts are invalid. observed: None when it need not be read;
     settled then holds what was observed last. refusal: why the cloud rejects a write.
-    is_late: its deletion takes longer than allowed. Others as of `lib/balancers`.
+    refused_s: for how many seconds it has rejected writes, by the path of their step.
+    may_be_late: its deletion began before the time limit. Others as of `lib/balancers`.
     written: the object as the last write of this reconciliation returned it.
     spec_writes: own writes that have changed its generation.
     """
@@ -110,10 +113,11 @@ class Snapshot:
     settled: machines.Results | None = None
     resumed: plans.Resumed[machines.Target] | None = None
     is_in_progress: bool = False
-    is_late: bool = False
+    may_be_late: bool = False
     backoff_s: float = 0.0
     reported: plans.TellProblems | None = None
     refusal: Problem | None = None
+    refused_s: Mapping[Path, float] = dataclasses.field(default_factory=dict)
     error: Exception | None = None
     written: MachineObject | None = None
     spec_writes: int = 0

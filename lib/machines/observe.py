@@ -162,26 +162,27 @@ class MachineObserver:
             topics=snapshot.topics,
             settled=settled[1] if settled is not None and is_settled else None,
             is_in_progress=self._memory.is_in_progress(uid),
-            is_late=self._is_late(desired),
+            may_be_late=self._may_be_late(desired),
             backoff_s=self._memory.backoff_s(uid, is_desired=snapshot.is_desired),
             reported=self._memory.reported(uid),
             refusal=self._memory.refusal(uid),
+            refused_s=self._memory.refused_s(uid),
         )
 
-    def _is_late(self, snapshot: Snapshot) -> bool:
+    def _may_be_late(self, snapshot: Snapshot) -> bool:
+        """Report whether the cloud has to be read for that, in place of a gate."""
         timeout_s = self._sources.settings.deletion_timeout_s
-        now, machine = self._sources.now(), snapshot.machine
-        return machine.is_deleted and not decide.left_of_deletion_s(
-            machine, now, timeout_s
-        )
+        since = snapshot.machine.metadata.deletion_timestamp
+        now = self._sources.now()
+        return since is not None and decide.left_s(since, now, timeout_s) <= 0
 
     def _resume(self, snapshots: dict[str, Snapshot]) -> None:
-        """Resume open plans; a deletion that is late is observed instead."""
+        """Resume open plans; a deletion that may be late is observed instead."""
         by_uid: dict[str, str] = {}
         for key, snapshot in snapshots.items():
             if snapshot.held or snapshot.error is not None:
                 continue
-            if snapshot.is_late or snapshot.assessment.stage is MachineStage.PAUSED:
+            if snapshot.may_be_late or snapshot.assessment.stage is MachineStage.PAUSED:
                 self._memory.drop(snapshot.uid)
             else:
                 by_uid[snapshot.uid] = key

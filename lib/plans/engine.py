@@ -225,8 +225,8 @@ class Engine(Generic[Target, Written]):
             self._require_known(uid, unknown_s, CREATE_AFTER_S)
         self._memory.begin(uid)
         if self._memory.open(uid) is None:
-            steps = (step, *action.rest)
-            self._memory.keep_refusals(uid, {each.path for each in steps})
+            paths = {each.path for each in (step, *action.rest)}
+            self._memory.keep_refusals(uid, paths.union(action.refused))
         try:
             result = self._write(step)
         except errors.CloudError as error:

@@ -10,6 +10,13 @@ from typing import Generic, TypeVar
 from lib.cloud.steps import Notice, Problem, ProblemReason
 from lib.plans.model import OpenPlan, Target, TellProblems
 
+REFUSED_AGAIN_S = 400.0
+"""A write that was not refused again for so long counts from its next refusal.
+
+Source: the longest backoff of a queue (300 s), with its jitter and a slow request.
+"""
+
+Path = tuple[str, ...]
 UNKNOWN_S = 30.0
 """How long a request of unknown outcome may still be carried out."""
 BACKOFF_FIRST_S = 10.0
@@ -18,6 +25,20 @@ BACKOFF_LONGEST_S = 600.0
 Written = TypeVar("Written")
 """What is written on the Kubernetes object once its target holds."""
 T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why the cloud rejects a write, and when first and last: monotonic seconds."""
+
+    problem: Problem
+    first_s: float
+    last_s: float
+
+    def again(self, problem: Problem, now_s: float) -> "_Refusal":
+        """Return the same write, rejected once more."""
+        is_continued = now_s - self.last_s < REFUSED_AGAIN_S
+        return _Refusal(problem, self.first_s if is_continued else now_s, now_s)
 
 
 @dataclasses.dataclass(slots=True)
@@ -36,7 +57,7 @@ class _Record(Generic[Target, Written]):
     settled: tuple[Target, Written] | None = None
     problems: tuple[Problem, ...] = ()
     notices: tuple[Notice, ...] = ()
-    refusals: dict[tuple[str, ...], Problem] = dataclasses.field(default_factory=dict)
+    refusals: dict[Path, _Refusal] = dataclasses.field(default_factory=dict)
     backoffs: dict[bool, tuple[int, float]] = dataclasses.field(default_factory=dict)
     busy_since_s: float | None = None
     unknown: dict[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
@@ -203,10 +224,11 @@ class Memory(Generic[Target, Written]):
         step.
         """
         with self._lock:
-            record = self._keep(uid)
-            is_new = record.refusals.get(path) != problem
-            record.refusals[path] = problem
-            return is_new
+            refusals, now_s = self._keep(uid).refusals, self._clock()
+            before = refusals.get(path)
+            first = before or _Refusal(problem, now_s, now_s)
+            refusals[path] = first.again(problem, now_s)
+            return before is None or before.problem != problem
 
     def keep_refusals(self, uid: str, paths: Collection[tuple[str, ...]]) -> None:
         """Drop the refusals of all writes but these: they are no longer planned."""
@@ -221,8 +243,17 @@ class Memory(Generic[Target, Written]):
             refusals = tuple(self._get(uid).refusals.values())
         if not refusals:
             return None
-        text = "; ".join(dict.fromkeys(each.message for each in refusals))
-        return dataclasses.replace(refusals[0], message=text)
+        problems = [refusal.problem for refusal in refusals]
+        text = "; ".join(dict.fromkeys(problem.message for problem in problems))
+        return dataclasses.replace(problems[0], message=text)
+
+    def refused_s(self, uid: str) -> Mapping[Path, float]:
+        """Return for how many seconds writes have been rejected, by path."""
+        with self._lock:
+            return {
+                path: refusal.last_s - refusal.first_s
+                for path, refusal in self._get(uid).refusals.items()
+            }
 
     def busy_s(self, uid: str) -> float:
         """Return for how many seconds writes have been rejected as too early."""
@@ -247,7 +278,10 @@ class Memory(Generic[Target, Written]):
             by_uid = [
                 {
                     problem.reason
-                    for problem in (*record.problems, *record.refusals.values())
+                    for problem in (
+                        *record.problems,
+                        *(refusal.problem for refusal in record.refusals.values()),
+                    )
                 }
                 for record in self._records.values()
             ]

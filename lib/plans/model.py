@@ -58,13 +58,14 @@ class ApplyStep:
 
     rest: the steps of the plan that are left afterwards. object_id: whose gate they
     wait for; empty when the step creates it. is_last: no further step is applied in
-    this reconciliation.
+    this reconciliation. refused: paths of steps of the plan that were refused before.
     """
 
     step: Step
     rest: tuple[Step, ...]
     object_id: str
     is_last: bool
+    refused: tuple[tuple[str, ...], ...] = ()
 
     def __str__(self) -> str:
         return str(self.step)
@@ -110,17 +111,22 @@ MOST_STEPS = 20
 """Writes of the cloud in one reconciliation, at most."""
 
 
-def next_steps(steps: tuple[Step, ...], object_id: str) -> tuple[ApplyStep, ...]:
+def next_steps(
+    steps: tuple[Step, ...],
+    object_id: str,
+    refused: tuple[tuple[str, ...], ...] = (),
+) -> tuple[ApplyStep, ...]:
     """Return the first steps of a plan, up to one after which must be waited.
 
     A plan may have a step per Node: the rest waits, so that others get the worker.
+    refused: see `ApplyStep`.
     """
     actions: list[ApplyStep] = []
     for index, step in enumerate(steps):
         is_last = step.is_gated or not step.is_repeatable
         is_last |= index + 1 in (len(steps), MOST_STEPS)
         rest = steps[index + 1 :]
-        actions.append(ApplyStep(step, rest, object_id, is_last))
+        actions.append(ApplyStep(step, rest, object_id, is_last, refused))
         if is_last:
             break
     return tuple(actions)
@@ -138,7 +144,8 @@ def left_after(
         return ()
     left = independent(failed.step, failed.rest)
     others = (action for action in rest if not isinstance(action, ApplyStep))
-    return (*next_steps(left, failed.object_id), *others)
+    refused = (*failed.refused, failed.step.path)
+    return (*next_steps(left, failed.object_id, refused), *others)
 
 
 def independent(refused: Step, rest: Sequence[Step]) -> tuple[Step, ...]:

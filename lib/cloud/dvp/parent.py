@@ -116,7 +116,7 @@ class Parent:
         self.namespace = namespace
         self.cluster_uuid = cluster_uuid
         self._circuits = circuits.Circuits((_SERVICE,), on_circuit, clock)
-        self._clock = clock
+        self.clock = clock
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._stores: dict[str, tuple[stores.Store[Any], float]] = {}
@@ -143,7 +143,7 @@ class Parent:
         with self._lock:
             known = self._stores.get(plural)
             if known is None:
-                known = self._stores[plural] = self._begin(kind), self._clock()
+                known = self._stores[plural] = self._begin(kind), self.clock()
         return known
 
     def _begin(self, kind: ParentKind[T]) -> stores.Store[T]:
@@ -180,7 +180,7 @@ class Parent:
         """
         kept, began = self._watched(kind)
         while not kept.synced.is_set():
-            if kept.failure is not None or self._clock() - began >= FIRST_LIST_S:
+            if kept.failure is not None or self.clock() - began >= FIRST_LIST_S:
                 break
             kept.synced.wait(_LOOK_S)
         operation = f"list {kind.resource.plural}"
@@ -216,12 +216,12 @@ class Parent:
         before this process's own last write is never judged.
         """
         kept, key = self.store(kind), self.key(kind, name)
-        deadline = self._clock() + timeout_s
+        deadline = self.clock() + timeout_s
         while True:
             with self._changed:
                 is_current = kept.is_current(key)
                 held = kept.get(key)
-                left_s = deadline - self._clock()
+                left_s = deadline - self.clock()
                 is_judged = is_current and kept.synced.is_set()
                 if left_s <= 0 or (is_judged and is_done(held)):
                     return held

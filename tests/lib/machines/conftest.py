@@ -3,9 +3,10 @@
 import base64
 import collections
 import copy
+import dataclasses
 import datetime
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.machines import bootstrap, flow, kinds, model, observe
-from lib.reconcile import queue, runner
+from lib.reconcile import carrying, failure, outcome, queue, runner
 
 START = datetime.datetime(2026, 11, 24, tzinfo=datetime.UTC)
 QUIET_S = 30.0
@@ -168,6 +169,37 @@ class Ground:
         return [f"{e['type']} {e['reason']}: {e['message']}" for e in recorded]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Counted(carrying.Steps[model.Snapshot, model.Action]):
+    """The steps of a flow; the ground counts its actions."""
+
+    flow: flow.MachinesFlow
+    ground: Ground
+    name = "machines"
+
+    def act(self, snapshot: model.Snapshot, action: model.Action) -> model.Snapshot:
+        self.ground.acting = type(action).__name__
+        try:
+            snapshot = self.flow.act(snapshot, action)
+        finally:
+            self.ground.acting = "reading"
+        self.ground.actions[type(action).__name__] += 1
+        return snapshot
+
+    def decide(
+        self, snapshot: model.Snapshot, now: datetime.datetime
+    ) -> outcome.Outcome[model.Action]:
+        return self.flow.decide(snapshot, now)
+
+    def failure(self, error: Exception) -> failure.Failure | None:
+        return self.flow.failure(error)
+
+    def left_after(
+        self, failed: model.Action, error: Exception, rest: Sequence[model.Action]
+    ) -> Sequence[model.Action]:
+        return self.flow.left_after(failed, error, rest)
+
+
 class Process:
     """One life of the provider, with all that it keeps in memory."""
 
@@ -252,36 +284,21 @@ class Process:
         return len(claims)
 
     def _pass(self, claim: queue.Claim, snapshot: model.Snapshot) -> None:
-        outcome = runner.decide(self.flow, snapshot, self.ground.now())
-        snapshot, error = self._act(snapshot, outcome.actions)
-        error = error or outcome.failure
+        decided = runner.decide(self.flow, snapshot, self.ground.now())
+        carrier = carrying.Carrier(_Counted(self.flow, self.ground))
+        snapshot, error = carrier.carry_out(claim.key, snapshot, decided)
         self.flow.ended(snapshot, error)
         for requeue in self.flow.requeues(snapshot, error):
             self.queue.add_all(claim.key, requeue.topics, requeue.after_s)
         if error is not None:
-            failure = self.flow.failure(error)
-            if failure is None:
+            known = self.flow.failure(error)
+            if known is None:
                 raise error
-            self.queue.retry(claim.key, claim.topics, failure.retry_after_s)
+            self.queue.retry(claim.key, claim.topics, known.retry_after_s)
             return
         self.queue.forget(claim.key)
-        if outcome.requeue_after_s is not None:
-            self.queue.add_all(claim.key, claim.topics, outcome.requeue_after_s)
-
-    def _act(
-        self, snapshot: model.Snapshot, actions: tuple[model.Action, ...]
-    ) -> tuple[model.Snapshot, Exception | None]:
-        """Carry actions out; return what they left, and the error that ended it."""
-        for action in actions:
-            self.ground.acting = type(action).__name__
-            try:
-                snapshot = self.flow.act(snapshot, action)
-            except Exception as error:
-                return snapshot, error
-            finally:
-                self.ground.acting = "reading"
-            self.ground.actions[type(action).__name__] += 1
-        return snapshot, None
+        if decided.requeue_after_s is not None:
+            self.queue.add_all(claim.key, claim.topics, decided.requeue_after_s)
 
     def send_events(self) -> None:
         """Send the Events that wait."""

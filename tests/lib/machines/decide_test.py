@@ -37,7 +37,7 @@ TARGET = Target(REF, Spec(None))
 GONE = Target(REF, None)
 SEEN = Seen(Observed(True, "vm-1", None))
 STEP = Step(Verb.CHANGE, ("machine one",), "it is down", None)
-CREATE = Step(Verb.CREATE, ("machine one",), "absent", None, is_repeatable=False)
+CREATE = Step(Verb.CREATE, ("machine two",), "absent", None, is_repeatable=False)
 RUNNING = Results(
     ConditionState(True, Reason.RUNNING), is_provisioned=True, provider_id="fake://1"
 )
@@ -63,8 +63,8 @@ def desired(**fields: Any) -> Snapshot:
     )
 
 
-def deleted(**fields: Any) -> Snapshot:
-    machine = a_machine(deletion_timestamp=NOW - datetime.timedelta(seconds=60))
+def deleted(ago_s: float = 60.0, **fields: Any) -> Snapshot:
+    machine = a_machine(deletion_timestamp=NOW - datetime.timedelta(seconds=ago_s))
     return snapshot(
         MachineStage.DELETED,
         **{"machine": machine, "target": GONE, "observed": SEEN, **fields},
@@ -79,6 +79,11 @@ def resumed(state: GateState) -> plans.Resumed[Target]:
 
 WAITING = Assessment(MachineStage.WAITING, WAITS)
 LEFT = Plan(steps=(STEP,), leftovers=("VM one",), abandoned=(("orphan", "one"),))
+ASKED = dataclasses.replace(
+    LEFT, steps=(), asked_at=NOW - datetime.timedelta(seconds=60)
+)
+LATE_S = 700.0
+LATE = datetime.timedelta(seconds=LATE_S)
 FINALIZER, STATUS, ID = "AddMachineFinalizer", "WriteMachineStatus", "SetProviderId"
 RELEASE = "RemoveMachineFinalizer"
 
@@ -177,7 +182,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str], float | None]] = {
         None,
     ),
     "cloud unreadable": (desired(observed=Unknown(ERROR)), Plan(), [STATUS], None),
-    "deleted": (deleted(), LEFT, [STATUS, "ApplyStep"], 540.0),
+    "deleted": (deleted(), LEFT, [STATUS, "ApplyStep"], None),
     "deleted, waits": (
         deleted(),
         Plan(retry_after_s=2.0, object_id="vm-1", leftovers=("VM one",)),
@@ -185,14 +190,56 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str], float | None]] = {
         2.0,
     ),
     "deleted completely": (deleted(), Plan(settled=True), [RELEASE], None),
+    "deleted long ago, nothing was asked for yet": (
+        deleted(LATE_S),
+        LEFT,
+        [STATUS, "ApplyStep"],
+        None,
+    ),
+    "deleted long ago, all was asked for a minute ago": (
+        deleted(LATE_S),
+        ASKED,
+        [STATUS],
+        540.0,
+    ),
+    "deleted a minute ago, parts by others long ago": (
+        deleted(),
+        dataclasses.replace(ASKED, asked_at=NOW - LATE),
+        [STATUS],
+        540.0,
+    ),
     "deleted, late": (
-        deleted(is_late=True),
+        deleted(LATE_S),
+        dataclasses.replace(ASKED, asked_at=NOW - LATE),
+        ["AnnotateMachine", "RecordEvent", RELEASE],
+        None,
+    ),
+    "deleted, refused for almost the whole limit": (
+        deleted(LATE_S, refused_s={STEP.path: 599.0}),
+        LEFT,
+        [STATUS, "ApplyStep"],
+        None,
+    ),
+    "deleted, refused for the whole limit": (
+        deleted(LATE_S, refused_s={STEP.path: 600.0}),
         LEFT,
         ["AnnotateMachine", "RecordEvent", RELEASE],
         None,
     ),
+    "deleted, another step is refused for the whole limit": (
+        deleted(LATE_S, refused_s={("another",): 600.0}),
+        LEFT,
+        [STATUS, "ApplyStep"],
+        None,
+    ),
+    "deleted, one of two steps is refused for the whole limit": (
+        deleted(LATE_S, refused_s={STEP.path: 600.0}),
+        dataclasses.replace(LEFT, steps=(STEP, CREATE)),
+        [STATUS, "ApplyStep"],
+        None,
+    ),
     "deleted, late, unreadable": (
-        deleted(is_late=True, observed=Unknown(ERROR)),
+        deleted(LATE_S, observed=Unknown(ERROR)),
         Plan(),
         [STATUS],
         None,

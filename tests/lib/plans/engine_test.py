@@ -49,7 +49,7 @@ class Routers:
         self.within.append(within_s)
         _, router, destination = step.path
         failed = self.failures.pop(0) if self.failures else None
-        if failed is not None and failed.was_rejected:
+        if failed is not None and (failed.was_rejected or failed is REFUSED):
             raise failed
         self.routes.setdefault(router, []).append(destination)
         self.busy_until[router] = self.now_s + BUSY_S
@@ -430,3 +430,30 @@ def test_each_refused_step_is_reported_once_and_counted_till_it_is_accepted() ->
     scene.memory.drop("u1")
     scene.carry_out("u1", TARGET, (C1,))
     assert scene.memory.refusal("u1") is None, "it is no longer planned"
+
+
+def test_refusals_of_one_plan_stand_while_its_other_steps_are_accepted() -> None:
+    scene = Scene()
+    steps, reports = (A1, B1, C1), []
+    for _ in range(2):
+        scene.memory.drop("u1")
+        scene.routers.failures = [REFUSED]
+        (action, *_) = model.next_steps(steps, "r1")
+        with pytest.raises(errors.QuotaExceeded):
+            scene.engine.apply("u1", action)
+        reports.append(scene.engine.refusal("u1", REFUSED, path=A1.path))
+        for other in model.left_after(action, REFUSED, ()):
+            assert isinstance(other, model.ApplyStep)
+            scene.engine.apply("u1", other)
+    assert reports == [REFUSED.summary, ""]
+
+
+def test_how_long_a_write_is_rejected() -> None:
+    """From the first refusal to the last; a pause between them starts again."""
+    scene = Scene()
+    for wait_s, refused_s in ((0, 0), (300, 300), (300, 600), (5000, 0), (10, 10)):
+        scene.routers.now_s += wait_s
+        scene.engine.refusal("u1", REFUSED, path=A1.path)
+        assert scene.memory.refused_s("u1") == {A1.path: refused_s}
+    scene.memory.accept("u1", A1.path)
+    assert scene.memory.refused_s("u1") == {}

@@ -95,6 +95,10 @@ class DvpLoadBalancers:
                 resource=error.resource,
                 was_rejected=True,
             ) from error
+        except (errors.Forbidden, errors.InvalidRequest):
+            if isinstance(write, LabelWrite) and write.value is None:
+                self._reader.note_label_kept(write.name, write.key)
+            raise
         except errors.NotFound:
             # A VM that was deleted needs no label, and a Service no deletion.
             if step.verb is not Verb.DELETE and not isinstance(write, LabelWrite):

@@ -26,8 +26,9 @@ class ParentObjects:
 
     service: of its name. checked: the ServiceWithHealthchecks of its name; status_of:
     the Service that this has created. serves_checked: whether new load balancers are to
-    be one. vms: all of the cluster, by host. labelled: those with the label. unkept:
-    objects with fields that the parent has changed back while it accepted our patches.
+    be one. vms: all of the cluster, by host. labelled: those with the label. kept: the
+    names of those whose label the parent has refused to remove. unkept: objects with
+    fields that the parent has changed back while it accepted our patches.
     """
 
     cluster_uuid: str
@@ -37,7 +38,16 @@ class ParentObjects:
     serves_checked: bool = False
     vms: Mapping[str, tuple[LabelledVm, ...]] = dataclasses.field(default_factory=dict)
     labelled: tuple[LabelledVm, ...] = ()
+    kept: frozenset[str] = frozenset()
     unkept: str = ""
+
+    @property
+    def removable(self) -> tuple[LabelledVm, ...]:
+        """VMs of a deleted Service whose label has not been refused to be removed.
+
+        A label that stays is harmless: no other Service selects it.
+        """
+        return tuple(vm for vm in self.labelled if vm.name not in self.kept)
 
     @property
     def main(self) -> tuple[ParentKind[ParentService], ParentService] | None:

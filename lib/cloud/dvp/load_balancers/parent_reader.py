@@ -61,6 +61,7 @@ class ParentReader:
         self._asked_at = float("-inf")
         self._labelled_vms: set[str] = set()
         self._unkept: dict[str, dict[str, str]] = {}
+        self._kept_labels: set[tuple[str, str]] = set()
 
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:
         """See the protocol."""
@@ -76,6 +77,21 @@ class ParentReader:
         """Note that this process has sent a write of a VM's labels, by its name."""
         with self._lock:
             self._labelled_vms.add(vm)
+
+    def note_label_kept(self, vm: str, key: str) -> None:
+        """Note that the parent refused to remove a label of a VM, by its name."""
+        with self._lock:
+            self._kept_labels.add((vm, key))
+
+    def _kept_of(self, key: str, labelled: Collection[LabelledVm]) -> frozenset[str]:
+        names = {vm.name for vm in labelled}
+        with self._lock:
+            self._kept_labels -= {
+                kept
+                for kept in self._kept_labels
+                if kept[1] == key and kept[0] not in names
+            }
+            return frozenset(vm for vm, of in self._kept_labels if of == key)
 
     def note_unkept(self, name: str, what: str, fields: str) -> None:
         """Note fields that differ again in the answer to a patch; empty: none.
@@ -166,7 +182,7 @@ class ParentReader:
         """Read what there is for one Service; its error concerns no other."""
         try:
             native = self._native(target, shared)
-            if target.spec is None and native.main is None and not native.labelled:
+            if target.spec is None and native.main is None and not native.removable:
                 native = self._confirmed(target, native)
         except errors.CloudError as error:
             return Unknown(error)
@@ -194,6 +210,7 @@ class ParentReader:
             self._discover(DISCOVERY_S) if is_new else self._serves_checked,
             shared.vms,
             labelled,
+            self._kept_of(key, labelled),
             self._unkept_of(name),
         )
 

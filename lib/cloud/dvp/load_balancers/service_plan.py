@@ -1,7 +1,8 @@
 """The plan for one Service: its object in the parent, and labels of VMs. Pure.
 
 Rules: no step has to wait for another one, and each may be repeated: names and labels
-follow from the UID of the Service. Objects of other owners are never touched.
+follow from the UID of the Service. A VM whose label the parent refuses keeps no other
+VM from receiving traffic. Objects of other owners are never touched.
 """
 
 import dataclasses
@@ -159,7 +160,7 @@ def _creation(
 
 def _step(verb: Verb, write: ServiceWrite, why: str) -> Step:
     path = (f"{write.kind.resource.kind} {write.name} of the parent",)
-    return Step(verb, path, why, write, is_gated=False)
+    return Step(verb, path, why, write, is_gated=False, group=path[0])
 
 
 # ---------------------------------------------------------------- labels of VMs
@@ -208,7 +209,7 @@ def _of_vm(vm: LabelledVm, key: str, value: str | None, why: str) -> Step:
     change = FieldChange(f"metadata.labels.{key}", old, new or "")
     write = LabelWrite(vm.name, key, value, document, (change,))
     path = (f"VirtualMachine {vm.name}", "label")
-    return Step(Verb.CHANGE, path, why, write, is_gated=False)
+    return Step(Verb.CHANGE, path, why, write, is_gated=False, group=path[0])
 
 
 # ---------------------------------------------------------------- deletion
@@ -226,7 +227,7 @@ def _deletion(target: Target, native: ParentObjects) -> Plan:
             write = ServiceWrite(kind, name, service.metadata.uid)
             steps.append(_step(Verb.DELETE, write, "no Service requires it"))
     key = lb_names.label_key(name)
-    steps += [_unlabel(vm, key, "no Service requires it") for vm in native.labelled]
+    steps += [_unlabel(vm, key, "no Service requires it") for vm in native.removable]
     retry_after_s = DELETION_POLL_S if owned and not steps else None
     is_settled = not owned and not steps
     return Plan(tuple(steps), settled=is_settled, retry_after_s=retry_after_s)

@@ -55,7 +55,9 @@ class DvpMachines:
         self._parent = access
         self._read_bootstrap = read_bootstrap
         self._changes = machine_changes.MachineChanges(access)
-        self._reader = machine_reader.MachineReader(access, self._changes.need)
+        self._reader = machine_reader.MachineReader(
+            access, self._changes.need, access.clock
+        )
 
     @property
     def reasons(self) -> tuple[DvpMachineReason, ...]:
@@ -113,6 +115,7 @@ class DvpMachines:
             uid = ""
         except (errors.Forbidden, errors.InvalidRequest) as error:
             if not write.labels:
+                self._note_refused(write)
                 raise
             self._reader.note_selection_refused()
             text = "refused for all together; they are deleted one by one"
@@ -121,6 +124,11 @@ class DvpMachines:
             return StepResult()
         self._reader.note_deleted(write.name, is_deleted=step.verb is Verb.DELETE)
         return StepResult(uid)
+
+    def _note_refused(self, write: MachineWrite) -> None:
+        is_deletion = write.document is None
+        if is_deletion and write.kind is kinds.DISK_ATTACHMENTS:
+            self._reader.note_detach_refused(write.name)
 
     def _send(self, write: MachineWrite, timeout_s: float) -> str:
         """Send one request; return the UID of the object that it concerns."""

@@ -24,7 +24,8 @@ from lib.cloud.steps import Step, Verb
 from lib.kube import objects
 
 DETACH_S = 60.0
-"""So long a VM is not deleted because of an attachment that does not end."""
+"""So long a VM is not deleted because of an attachment that does not end, or whose
+deletion the parent refuses."""
 POLL_S = 10.0
 """When to observe again; no request is sent, and the watch reports a change before."""
 _WHY = "its machine is deleted"
@@ -49,7 +50,18 @@ def plan(target: Target, native: ParentMachine, now: datetime.datetime) -> Plan:
             for kind, about in (*_of_attachments(attachments), *parts)
         ),
         abandoned=tuple(_abandoned(parts, now)),
+        asked_at=_asked_at(parts),
     )
+
+
+def _asked_at(parts: tuple[Part, ...]) -> datetime.datetime | None:
+    """Return when the parent accepted the first deletion; None: not yet of all parts.
+
+    Attachments do not count: without its VM none of them is left.
+    """
+    times = [about.deletion_timestamp for _, about in parts]
+    accepted = [time for time in times if time is not None]
+    return min(accepted) if len(accepted) == len(times) else None
 
 
 def _parts(target: Target, native: ParentMachine) -> Iterator[Part]:
@@ -77,11 +89,15 @@ def _steps(
 ) -> Iterator[Step]:
     rows = tuple(_of_attachments(attachments))
     yield from _deletions(native, rows)
-    if not any(_is_awaited(about, now) for _, about in rows):
+    if not any(_is_awaited(native, about, now) for _, about in rows):
         yield from _deletions(native, parts)
 
 
-def _is_awaited(about: objects.ObjectMeta, now: datetime.datetime) -> bool:
+def _is_awaited(
+    native: ParentMachine, about: objects.ObjectMeta, now: datetime.datetime
+) -> bool:
+    if native.refused_s.get(about.name, 0.0) >= DETACH_S:
+        return False
     since = about.deletion_timestamp
     return since is None or (now - since).total_seconds() < DETACH_S
 

@@ -37,7 +37,7 @@ from lib.cloud.machines import (
     Results,
     Target,
 )
-from lib.cloud.steps import Problem, Step, Verb
+from lib.cloud.steps import Problem, Step, Verb, grouped
 
 POLL_S = 30.0
 """When a VM is observed again that is not complete; no request is sent, and the watch
@@ -182,7 +182,8 @@ def _existing(
         state = ConditionState(False, Reason.WAITING_FOR_BOOTSTRAP)
         waiting = dataclasses.replace(results, state=state)
         return Plan(results=waiting, retry_after_s=POLL_S, problems=problems)
-    parts = tuple(_parts(native, vm, desired))
+    # None is of use without the others, and a quota refuses them all.
+    parts = tuple(grouped("parts", _parts(native, vm, desired)))
     steps = (*parts, *_adoptions(native), *_in_place(desired, vm))
     return _finished(steps, vm, results, problems)
 
@@ -230,15 +231,16 @@ def _secret(
 
 
 def _adoptions(native: ParentMachine) -> Iterator[Step]:
-    """Yield the patches that add our labels, that of the VM last."""
+    """Yield the patches that add our labels, that of the VM last, after all others."""
     rows = machine_writes.objects(native)
-    for kind, about in sorted(rows, key=lambda row: row[0] is kinds.VIRTUAL_MACHINES):
+    for kind, about in sorted(rows, key=lambda row: row[0] is _VMS):
         is_ending = about.deletion_timestamp is not None
         if is_ending or machine_ownership.is_owned(native.machine, about):
             continue
         document = machine_documents.adoption(native.machine, about.uid)
         write = MachineWrite(kind, about.name, about.uid, document)
-        yield machine_writes.step(Verb.CHANGE, write, "it lacks our labels")
+        step = machine_writes.step(Verb.CHANGE, write, "it lacks our labels")
+        yield dataclasses.replace(step, group="") if kind is _VMS else step
 
 
 def _in_place(desired: DesiredMachine, vm: VirtualMachine) -> Iterator[Step]:

@@ -83,6 +83,7 @@ class MachineReader:
         self._taken: set[tuple[str, str]] = set()
         self._deleted: set[str] = set()
         self._is_selection_refused = False
+        self._undetached: dict[str, float] = {}
 
     def note_taken(self, kind: AnyKind, name: str) -> None:
         """Note that the parent calls a name taken: no store may show by whom."""
@@ -101,6 +102,11 @@ class MachineReader:
         """Note that the parent refused to delete objects by their labels."""
         self._is_selection_refused = True
 
+    def note_detach_refused(self, name: str) -> None:
+        """Note that the parent refused to delete an attachment."""
+        with self._lock:
+            self._undetached.setdefault(name, self._clock())
+
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:
         """See the protocol."""
         if not targets:
@@ -116,6 +122,10 @@ class MachineReader:
         parent.items(kinds.VIRTUAL_MACHINES)
         parent.items(kinds.SECRETS)
         attachments = tuple(parent.items(kinds.DISK_ATTACHMENTS).values())
+        names = {row.metadata.name for row in attachments}
+        with self._lock:
+            kept = self._undetached.items()
+            self._undetached = {name: at for name, at in kept if name in names}
         return _Shared(
             _by_machine(parent.items(kinds.VIRTUAL_DISKS).values()),
             _by_vm(attachments),
@@ -157,6 +167,7 @@ class MachineReader:
             disks,
             self._find(kinds.SECRETS, secret, shared),
             shared.attachments.get(machine.name, ()),
+            self._refused_s(shared.attachments.get(machine.name, ())),
             selectable=self._selectable(target, frozenset(names), shared),
         )
         if native.vm is None and self._is_doubtful(target, native):
@@ -168,6 +179,17 @@ class MachineReader:
             needed = self._prerequisites(desired, machine.uid)
             native = dataclasses.replace(native, prerequisites=needed)
         return native
+
+    def _refused_s(
+        self, attachments: Collection[DiskAttachmentRequest]
+    ) -> Mapping[str, float]:
+        now_s = self._clock()
+        with self._lock:
+            return {
+                row.metadata.name: now_s - self._undetached[row.metadata.name]
+                for row in attachments
+                if row.metadata.name in self._undetached
+            }
 
     def _selectable(
         self, target: Target, names: frozenset[str], shared: _Shared

@@ -42,15 +42,10 @@ def of(step: Step) -> MachineWrite:
 
 
 def step(verb: Verb, write: MachineWrite, why: str) -> Step:
-    """Return a step, which waits for no other one.
-
-    Only what follows the deletion of a VM depends on it.
-    """
+    """Return a step, which waits for no other one, nor for its success."""
     kind = write.kind.resource.kind + ("s" if write.labels else "")
     path = (f"{kind} {write.name} of the parent",)
-    is_needed = verb is Verb.DELETE and write.kind is kinds.VIRTUAL_MACHINES
-    group = "" if is_needed else path[0]
-    return Step(verb, path, why, write, is_gated=False, group=group)
+    return Step(verb, path, why, write, is_gated=False, group=path[0])
 
 
 def objects(

@@ -43,9 +43,10 @@ class ParentMachine:
     """All that the parent holds for one machine, and objects with its names.
 
     disks: by name, as far as a part or an owner label shows this machine.
-    attachments: of the VM. prerequisites: None: not needed. selectable: kinds of which
-    no other object has the labels that those of this machine have, so that one request
-    may delete them all.
+    attachments: of the VM. refused_s: for how many seconds the parent has refused to
+    delete an attachment, by its name. prerequisites: None: not needed. selectable:
+    kinds of which no other object has the labels that those of this machine have, so
+    that one request may delete them all.
     """
 
     machine: MachineIdentity
@@ -53,6 +54,7 @@ class ParentMachine:
     disks: Mapping[str, VirtualDisk] = dataclasses.field(default_factory=dict)
     secret: ParentSecret | None = None
     attachments: tuple[DiskAttachmentRequest, ...] = ()
+    refused_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     prerequisites: Prerequisites | None = None
     selectable: frozenset[str] = frozenset()
 

@@ -5,11 +5,14 @@ depend on when a watch delivers; the contract suite has real watches.
 """
 
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 from lib.cloud.dvp import kinds, ownership, parent
 from lib.cloud.dvp.machines.cloud import DvpMachines
 from lib.kube import store as stores
+from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.machines import bootstrap
 from lib.machines.model import Topic
@@ -40,8 +43,13 @@ class ListedStore(stores.Store[Any]):
 class ListedParent(parent.Parent):
     """A parent whose stores are listed instead of watched."""
 
-    def __init__(self, api: dvp_machines.MachineParent, uuid: str = UUID) -> None:
-        super().__init__(api, dvp_machines.NAMESPACE, uuid)
+    def __init__(
+        self,
+        api: fake_api.FakeApi,
+        uuid: str = UUID,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(api, dvp_machines.NAMESPACE, uuid, clock=clock)
         self._memory = api
         self.opened: list[ListedStore] = []
 
@@ -97,7 +105,7 @@ class Stage(cluster.Ground):
 
     def open(self) -> None:
         """Open the parent, as a new process does."""
-        self.access = ListedParent(self.parent)
+        self.access = ListedParent(self.parent, clock=lambda: self.now_s)
         self.cloud = DvpMachines(self.access, bootstrap.Reader(self.api))
 
     def state(self) -> Json:

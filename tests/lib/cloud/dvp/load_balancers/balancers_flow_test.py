@@ -1,0 +1,137 @@
+"""The flow of Services on DVP: VMs that the parent refuses to label stop no other."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from lib.cloud.dvp import kinds
+from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
+from lib.cloud.load_balancers import Node
+from lib.kube import errors
+from lib.kube.fake import calls
+from tests.contract.dvp_balancers import FakeParent
+from tests.lib.balancers import conftest as cluster
+from tests.lib.cloud.dvp.machines.stage import ListedParent
+
+VMS = kinds.VIRTUAL_MACHINES.resource
+DENIED = errors.Forbidden(
+    'admission webhook "vm.virtualization-controller.validate.d8-virtualization" denied'
+    " the request: the sizing policy of the class does not allow 3 cores",
+    operation="PATCH",
+    status=403,
+)
+UUID = "cluster-1"
+
+
+@dataclasses.dataclass
+class Scene:
+    """A Service of many Nodes, and its parent."""
+
+    count: int
+    denied: set[str] = dataclasses.field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.ground: Any = cluster.Ground()
+        self.ground.nodes = tuple(
+            Node(f"node-{number}") for number in range(1, self.count + 1)
+        )
+        self.parent = FakeParent()
+        for node in self.ground.nodes:
+            self.parent.add_vm(node.name, cluster=UUID)
+        self.parent.before_call = self._admit
+        self.start()
+
+    def start(self) -> None:
+        """Begin a new life of the daemon."""
+        self.access = ListedParent(self.parent, UUID, lambda: self.ground.now_s)
+        self.ground.cloud = DvpLoadBalancers(self.access)
+        self.process = cluster.Process(self.ground)
+
+    def _admit(self, call: calls.Call) -> None:
+        """Refuse writes of VMs as the validators of the parent do."""
+        if call.verb == "patch" and call.name in self.denied:
+            raise DENIED
+
+    def run(self, seconds: float) -> None:
+        for _ in range(int(2 * seconds)):
+            self.access.relist()
+            self.process.services.relist()
+            self.process.turn()
+            self.ground.now_s += 0.5
+
+    @property
+    def labelled(self) -> list[str]:
+        uid = self.ground.get("web")["metadata"]["uid"]
+        return self.parent.labelled(uid)
+
+    def events(self) -> list[str]:
+        """Return the Events of refused writes; more than 25 at once are not sent."""
+        if len(self.denied) > 20:
+            return []
+        self.process.say()
+        return [event for event in self.ground.events() if "denied" in event]
+
+    def patches(self) -> int:
+        return sum(call.verb == "patch" for call in self.parent.calls)
+
+
+@pytest.mark.parametrize(
+    ("count", "denied"),
+    [(5, (1,)), (5, (3,)), (20, (20,)), (60, range(1, 31)), (5, range(1, 6))],
+    ids=[
+        "the first of 5",
+        "the third of 5",
+        "the last of 20",
+        "30 of 60, more than one reconciliation writes",
+        "all of 5",
+    ],
+)
+def test_vms_that_the_parent_refuses_to_label_stop_no_other(
+    count: int, denied: Any
+) -> None:
+    """All others receive traffic within seconds; the refused are reported."""
+    names = {f"node-{number}" for number in denied}
+    scene = Scene(count, names)
+    scene.ground.service("web", 80)
+    scene.run(5)
+    expected = {node.name for node in scene.ground.nodes} - names
+    print(f"labelled after 5 s: {len(scene.labelled)} of {count}")
+    assert set(scene.labelled) == expected
+    service = scene.ground.get("web")
+    assert service["status"]["loadBalancer"]["ingress"]
+    scene.run(1800)
+    print(f"{scene.patches()} patches in 30 minutes")
+    assert set(scene.labelled) == expected
+    assert scene.patches() <= count + 14 * len(names)
+    events = scene.events()
+    assert len({event for event in events if "sizing policy" in event}) == len(events)
+    if events:
+        assert all(any(name in event for event in events) for name in names)
+    scene.denied.clear()
+    scene.run(600)
+    assert len(scene.labelled) == count
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["same process", "new"])
+@pytest.mark.parametrize("denied", [1, 30], ids=["one VM", "30 VMs"])
+def test_a_label_that_is_left_over_does_not_hold_a_deleted_service(
+    denied: int, *, is_restarted: bool
+) -> None:
+    scene = Scene(max(5, denied))
+    scene.ground.service("web", 80)
+    scene.run(30)
+    assert len(scene.labelled) == scene.count
+    scene.denied = {f"node-{number}" for number in range(1, denied + 1)}
+    uid = scene.ground.get("web")["metadata"]["uid"]
+    if is_restarted:
+        scene.start()
+    scene.ground.delete("web")
+    scene.run(60)
+    left = scene.parent.labelled(uid)
+    print(f"left after 60 s: {scene.ground.get('web')}, labels of {left}")
+    assert scene.ground.get("web") is None
+    assert scene.parent.all(kinds.SERVICES.resource) == ()
+    assert set(left) == scene.denied
+    if denied == 1:
+        assert "node-1" in scene.events()[0]
