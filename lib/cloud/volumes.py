@@ -253,11 +253,21 @@ class ById:
     """Asks for the volume with this id; any text may be asked for.
 
     in_full: with attachments that are not finished, also of a volume that several
-    instances share, where that takes another call.
+    instances share, where that takes another call. shows_reserved: the same of a volume
+    that is ATTACHING.
     """
 
     id: VolumeId
     in_full: bool = False
+    shows_reserved: bool = False
+
+    def lacks(self, volume: Volume) -> bool:
+        """Report whether attachments are asked for that a list does not show."""
+        if volume.is_in_full:
+            return False
+        is_shared = volume.is_shareable and bool(volume.attachments)
+        is_reserved = volume.phase is VolumePhase.ATTACHING
+        return (self.in_full and is_shared) or (self.shows_reserved and is_reserved)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

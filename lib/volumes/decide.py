@@ -8,22 +8,17 @@ more of them here than the linter's limit (PLR0911).
 """
 
 from lib.cloud.volumes import (
-    Attachment,
-    AttachmentPhase,
     Volume,
     VolumeId,
     VolumePhase,
     VolumeSpec,
 )
-from lib.volumes import poll_interval
+from lib.volumes import decide_attach, outcomes
 from lib.volumes.csi_codes import Code, RefusedCall, invalid, not_found
 from lib.volumes.model import (
-    Action,
-    AttachVolume,
     CallHistory,
     CreateVolume,
     DeleteVolume,
-    DetachVolume,
     Expand,
     Make,
     Modify,
@@ -37,24 +32,8 @@ from lib.volumes.model import (
     VolumeOutcome,
 )
 
-SOON_S = 0.5
-"""Pause before the first read after an action."""
-LOST_S = 60.0
-"""How long a request of unknown outcome may still be carried out: its time-out."""
-START_S = 10.0
-"""How long requests of a killed process may still be carried out: within this time
-after the start no volume is created, and a missing attachment is not trusted."""
 CONFIRM_S = 0.2
 """Pause before an absence by ID is confirmed by a second read."""
-STUCK_S = 120.0
-"""A volume that is attaching or detaching for longer is detached again."""
-RETRY_S = 5.0
-"""An attach or detach without effect is retried after this time..."""
-TRIES = 3
-"""...at most this number of times in one call."""
-
-PREVIOUS_PROCESS = "a request of the previous process may still be carried out"
-_READY = frozenset({VolumePhase.AVAILABLE, VolumePhase.IN_USE})
 _NOT_YET = frozenset({VolumePhase.CREATING, VolumePhase.UNKNOWN})
 
 
@@ -73,9 +52,9 @@ def decide(  # noqa: PLR0911
         case _ if observed is None or not observed.volumes:
             return _not_found(request, past)
         case PublishVolume():
-            return _publish(request, observed.volumes[0], past)
+            return decide_attach.publish(request, observed.volumes[0], past)
         case UnpublishVolume():
-            return _unpublish(request, observed.volumes[0], past)
+            return decide_attach.unpublish(request, observed.volumes[0], past)
         case Expand():
             return _expand(request, observed.volumes[0], past)
         case Modify():
@@ -84,35 +63,8 @@ def decide(  # noqa: PLR0911
 
 def may_appear(past: CallHistory) -> bool:
     """Report whether an earlier request may still create a volume."""
-    is_lost = past.lost_create_s is not None and past.lost_create_s < LOST_S
-    return is_lost or past.process_s < START_S
-
-
-def _wait(past: CallHistory, why: str) -> VolumeOutcome:
-    return VolumeOutcome(
-        requeue_after_s=poll_interval.after_s(past.waited_s), waiting_for=why
-    )
-
-
-def _act(*actions: Action, why: str, after_s: float = SOON_S) -> VolumeOutcome:
-    return VolumeOutcome(actions=actions, requeue_after_s=after_s, waiting_for=why)
-
-
-def _refuse(code: Code, message: str) -> VolumeOutcome:
-    return VolumeOutcome(failure=RefusedCall(code, message))
-
-
-def _status(volume: Volume) -> str:
-    """Return the status of a volume as the cloud names it, in a sentence."""
-    return (
-        f"volume {volume.id} is in status {volume.native_phase or volume.phase.value}"
-    )
-
-
-def _failed(volume: Volume) -> VolumeOutcome:
-    tail = f": {volume.message}" if volume.message else ""
-    text = f"{_status(volume)}{tail}; the cloud administrator must repair it"
-    return _refuse(Code.INTERNAL, text)
+    is_lost = past.lost_create_s is not None and past.lost_create_s < outcomes.LOST_S
+    return is_lost or past.process_s < outcomes.START_S
 
 
 def _not_found(request: Request, past: CallHistory) -> VolumeOutcome:
@@ -139,7 +91,7 @@ def _make(  # noqa: PLR0911
     alive = [volume for volume in owned if volume.phase is not VolumePhase.DELETING]
     if not alive:
         return (
-            _wait(past, _status(owned[0]))
+            outcomes.wait(past, outcomes.status(owned[0]))
             if owned
             else _create(spec, observed.source, past)
         )
@@ -156,12 +108,14 @@ def _make(  # noqa: PLR0911
         spare = [volume for volume in spare if volume.id in past.created]
     if deletable := [volume for volume in spare if volume.phase not in _NOT_YET]:
         actions = (DeleteVolume(volume.id) for volume in deletable)
-        return _act(*actions, why=f"duplicate volume {deletable[0].id} is deleted")
+        return outcomes.act(
+            *actions, why=f"duplicate volume {deletable[0].id} is deleted"
+        )
     if spare or (chosen.phase in _NOT_YET and not wrong):
-        return _wait(past, _status(spare[0] if spare else chosen))
+        return outcomes.wait(past, outcomes.status(spare[0] if spare else chosen))
     if wrong:
         text = f'name: conflict: volume {chosen.id} has the name "{spec.name}"'
-        return _refuse(Code.ALREADY_EXISTS, f"{text}, but {wrong}")
+        return outcomes.refuse(Code.ALREADY_EXISTS, f"{text}, but {wrong}")
     return VolumeOutcome(volume=chosen)
 
 
@@ -172,21 +126,21 @@ def _not_owned(spec: VolumeSpec, other: Volume) -> VolumeOutcome:
         f' ownership metadata names {owner}, not "{spec.cluster}"; delete the volume'
         " or correct its ownership metadata"
     )
-    return _refuse(Code.ALREADY_EXISTS, text)
+    return outcomes.refuse(Code.ALREADY_EXISTS, text)
 
 
 def _create(
     spec: VolumeSpec, source: Volume | None, past: CallHistory
 ) -> VolumeOutcome:
     """Create the volume, unless an earlier request may still create it."""
-    if past.lost_create_s is not None and past.lost_create_s < LOST_S:
-        return _wait(past, "the outcome of the last create request is unknown")
+    if past.lost_create_s is not None and past.lost_create_s < outcomes.LOST_S:
+        return outcomes.wait(past, "the outcome of the last create request is unknown")
     vanished = [
         created for created in past.created if DeleteVolume(created) not in past.actions
     ]
     if vanished:
         text = f"volume {vanished[-1]} disappeared during its creation"
-        return _refuse(Code.ABORTED, text)
+        return outcomes.refuse(Code.ABORTED, text)
     candidates = spec.candidates()
     if past.causes and (
         past.causes[-1].code is not Code.RESOURCE_EXHAUSTED
@@ -195,10 +149,10 @@ def _create(
         return VolumeOutcome(failure=past.causes[-1])
     if spec.source is not None and (unfit := _unfit(spec, source, past)):
         return unfit
-    if past.process_s < START_S:
-        return _wait(past, PREVIOUS_PROCESS)
+    if past.process_s < outcomes.START_S:
+        return outcomes.wait(past, outcomes.PREVIOUS_PROCESS)
     action = CreateVolume(candidates[len(past.causes)])
-    return _act(action, why=f"volume {spec.name} is being created")
+    return outcomes.act(action, why=f"volume {spec.name} is being created")
 
 
 def _unfit(
@@ -214,10 +168,12 @@ def _unfit(
             spec.size_bytes,
             f"at least {source.size_bytes}, the size of the source volume",
         )
-        return _refuse(Code.OUT_OF_RANGE, text)
+        return outcomes.refuse(Code.OUT_OF_RANGE, text)
     if source.phase is VolumePhase.FAILED:
-        text = invalid(field, source.id, f"a volume that is ready: {_status(source)}")
-        return _refuse(Code.INVALID_ARGUMENT, text)
+        text = invalid(
+            field, source.id, f"a volume that is ready: {outcomes.status(source)}"
+        )
+        return outcomes.refuse(Code.INVALID_ARGUMENT, text)
     if _is_out_of_reach(spec, source):
         text = invalid(
             field,
@@ -225,8 +181,12 @@ def _unfit(
             f"a volume in zone {', '.join(spec.requisite)}:"
             f" its zone is {', '.join(source.zones or ())}",
         )
-        return _refuse(Code.RESOURCE_EXHAUSTED, text)
-    return None if source.phase in _READY else _wait(past, _status(source))
+        return outcomes.refuse(Code.RESOURCE_EXHAUSTED, text)
+    return (
+        None
+        if source.phase in outcomes.READY
+        else outcomes.wait(past, outcomes.status(source))
+    )
 
 
 def _differs(spec: VolumeSpec, volume: Volume) -> str:
@@ -275,14 +235,16 @@ def _remake(volume: Volume, past: CallHistory) -> VolumeOutcome:
     """
     is_own = volume.id in past.created
     if volume.attachments or (volume.was_ready and not is_own):
-        text = f"{_status(volume)} and may hold data"
-        return _refuse(
+        text = f"{outcomes.status(volume)} and may hold data"
+        return outcomes.refuse(
             Code.ABORTED, f"{text}; the cloud administrator must repair or delete it"
         )
     action = DeleteVolume(volume.id, _cause(volume) if is_own else None)
     if action in past.actions:
-        return _wait(past, f"{_status(volume)} although its deletion was accepted")
-    return _act(action, why=f"{_status(volume)} and is being deleted")
+        return outcomes.wait(
+            past, f"{outcomes.status(volume)} although its deletion was accepted"
+        )
+    return outcomes.act(action, why=f"{outcomes.status(volume)} and is being deleted")
 
 
 def _undo(
@@ -297,8 +259,8 @@ def _undo(
     text = f"volume {volume.name} was created, but {wrong}; it was deleted"
     action = DeleteVolume(volume.id, RefusedCall(code, text))
     if volume.phase in _NOT_YET or action in past.actions:
-        return _wait(past, _status(volume))
-    return _act(action, why=f"{_status(volume)}, but {wrong}")
+        return outcomes.wait(past, outcomes.status(volume))
+    return outcomes.act(action, why=f"{outcomes.status(volume)}, but {wrong}")
 
 
 def _cause(volume: Volume) -> RefusedCall:
@@ -314,7 +276,7 @@ def _is_spare(volume: Volume, chosen: Volume, past: CallHistory) -> bool:
 
     Each read after its creation showed the older volume as well, and used that.
     """
-    if volume.attachments or volume.phase not in _READY | _NOT_YET | {
+    if volume.attachments or volume.phase not in outcomes.READY | _NOT_YET | {
         VolumePhase.FAILED
     }:
         return False
@@ -337,7 +299,7 @@ def _remove(
             f'volume_id: conflict: volume {volume.id} is owned by cluster "'
             f'{volume.cluster}", not by "{request.cluster}"; delete it from its cluster'
         )
-        return _refuse(Code.FAILED_PRECONDITION, text)
+        return outcomes.refuse(Code.FAILED_PRECONDITION, text)
     return _remove_existing(volume, past)
 
 
@@ -346,230 +308,79 @@ def _remove_existing(volume: Volume, past: CallHistory) -> VolumeOutcome:
     if volume.attachments:
         return _attached(volume)
     if volume.phase is VolumePhase.FAILED and accepted:
-        return _failed(volume)
-    is_deletable = volume.phase in _READY | {VolumePhase.FAILED, VolumePhase.UNKNOWN}
-    is_early = bool(accepted or past.was_busy) and past.since_action_s < RETRY_S
+        return outcomes.failed(volume)
+    is_deletable = volume.phase in outcomes.READY | {
+        VolumePhase.FAILED,
+        VolumePhase.UNKNOWN,
+    }
+    is_early = (
+        bool(accepted or past.was_busy) and past.since_action_s < outcomes.RETRY_S
+    )
     if not is_deletable or is_early:
-        return _wait(past, _status(volume))
-    if accepted >= TRIES:
-        text = f"{_status(volume)} after {accepted} accepted delete requests"
-        return _refuse(Code.INTERNAL, text)
-    return _act(DeleteVolume(volume.id), why=_status(volume), after_s=1.0)
+        return outcomes.wait(past, outcomes.status(volume))
+    if accepted >= outcomes.TRIES:
+        text = f"{outcomes.status(volume)} after {accepted} accepted delete requests"
+        return outcomes.refuse(Code.INTERNAL, text)
+    return outcomes.act(
+        DeleteVolume(volume.id), why=outcomes.status(volume), after_s=1.0
+    )
 
 
 def _attached(volume: Volume) -> VolumeOutcome:
     where = ", ".join(attachment.holder for attachment in volume.attachments)
     text = f"volume_id: conflict: volume {volume.id} is attached to {where}"
-    return _refuse(Code.FAILED_PRECONDITION, f"{text}; detach it first")
-
-
-def _publish(  # noqa: PLR0911
-    request: PublishVolume, volume: Volume, past: CallHistory
-) -> VolumeOutcome:
-    here = [
-        attachment
-        for attachment in volume.attachments
-        if attachment.instance_id == request.instance_id
-    ]
-    if volume.phase is VolumePhase.DELETING:
-        return _refuse(Code.ABORTED, _status(volume))
-    if here:
-        return _publish_here(request, volume, here[0], past)
-    if volume.attachments and not (request.is_shared and volume.is_shareable):
-        return _elsewhere(request, volume, past)
-    if volume.phase is VolumePhase.FAILED:
-        return _failed(volume)
-    if volume.phase not in _READY or _is_inconsistent(volume):
-        return _wait_to_attach(request, volume, past)
-    tries = past.count(AttachVolume)
-    if tries >= TRIES:
-        text = (
-            f"attaching volume {volume.id} to instance {request.instance_id} did not"
-            f" complete after {tries} accepted requests"
-        )
-        return _refuse(Code.INTERNAL, text)
-    # Beside others an attach that is under way does not show in the phase.
-    again_s = STUCK_S if volume.attachments else RETRY_S
-    if tries and past.since_action_s < again_s:
-        return _wait(past, _status(volume))
-    return _act(AttachVolume(volume, request.instance_id), why=_status(volume))
-
-
-def _publish_here(  # noqa: PLR0911
-    request: PublishVolume, volume: Volume, here: Attachment, past: CallHistory
-) -> VolumeOutcome:
-    if here.phase is AttachmentPhase.ATTACHING:
-        return _wait_to_attach(request, volume, past)
-    if here.phase is AttachmentPhase.FAILED:
-        if past.count(AttachVolume):
-            text = (
-                f"attaching volume {volume.id} to instance {request.instance_id} failed"
-            )
-            tail = f": {here.message}" if here.message else ""
-            return _refuse(Code.INTERNAL, text + tail)
-        if past.count(DetachVolume):
-            return _wait(past, _status(volume))
-        return _act(DetachVolume(volume, request.instance_id), why=_status(volume))
-    # The cloud does not report which of several instances a volume is detached from.
-    is_leaving = volume.phase is VolumePhase.DETACHING
-    if here.phase is not AttachmentPhase.ATTACHED or is_leaving:
-        return _wait(past, _status(volume))
-    if not here.is_published and not past.count(AttachVolume):
-        why = f"{_status(volume)}; its attachment is adopted"
-        return _act(AttachVolume(volume, request.instance_id), why=why)
-    return VolumeOutcome(volume=volume)
-
-
-def _elsewhere(
-    request: PublishVolume, volume: Volume, past: CallHistory
-) -> VolumeOutcome:
-    """Refuse, unless the volume is being detached now."""
-    if volume.phase is VolumePhase.DETACHING:
-        return _wait(past, _status(volume))
-    where = ", ".join(attachment.holder for attachment in volume.attachments)
-    text = f"volume_id: conflict: volume {volume.id} is attached to {where}"
-    if request.is_shared:
-        text += ", and its type does not allow several instances"
-    return _refuse(Code.FAILED_PRECONDITION, text)
-
-
-def _is_inconsistent(volume: Volume) -> bool:
-    """Report whether a volume is in use, but has no attachment."""
-    return volume.phase is VolumePhase.IN_USE and not volume.attachments
-
-
-def _wait_to_attach(
-    request: PublishVolume, volume: Volume, past: CallHistory
-) -> VolumeOutcome:
-    """Wait; detach the volume once when it is stuck in attaching."""
-    is_arriving = volume.phase is VolumePhase.ATTACHING or any(
-        attachment.phase is AttachmentPhase.ATTACHING
-        for attachment in volume.attachments
-    )
-    if is_arriving and _is_stuck(past) and not past.count(DetachVolume):
-        return _act(DetachVolume(volume, request.instance_id), why=_status(volume))
-    return _wait(past, _status(volume))
-
-
-def _is_stuck(past: CallHistory) -> bool:
-    return past.waited_s >= STUCK_S and past.since_action_s >= STUCK_S
-
-
-def _unpublish(  # noqa: PLR0911
-    request: UnpublishVolume, volume: Volume, past: CallHistory
-) -> VolumeOutcome:
-    held = [
-        attachment
-        for attachment in volume.attachments
-        if attachment.instance_id
-        and request.instance_id in (None, attachment.instance_id)
-    ]
-    if not held:
-        return _unpublish_absent(request, volume, past)
-    instance_ids = [attachment.instance_id for attachment in held]
-    is_arriving = any(
-        attachment.phase is AttachmentPhase.ATTACHING for attachment in held
-    )
-    if is_arriving and not _is_stuck(past):
-        text = f"{_status(volume)}, being attached to {held[0].instance_id}"
-        return _wait(past, text)
-    tried = {
-        action.instance_id
-        for action in past.actions
-        if isinstance(action, DetachVolume)
-    }
-    untried = [instance_id for instance_id in instance_ids if instance_id not in tried]
-    if untried:
-        actions = (DetachVolume(volume, instance_id) for instance_id in untried)
-        return _act(*actions, why=f"{_status(volume)} and is being detached")
-    if volume.phase is VolumePhase.FAILED:
-        return _failed(volume)
-    again_s = STUCK_S if volume.phase is VolumePhase.DETACHING else RETRY_S
-    is_leaving = all(
-        attachment.phase is AttachmentPhase.DETACHING for attachment in held
-    )
-    if is_leaving or past.since_action_s < again_s:
-        return _wait(past, _status(volume))
-    if past.count(DetachVolume) >= TRIES * len(held):
-        where = ", ".join(instance_ids)
-        text = f"detaching volume {volume.id} from instance {where} did not complete"
-        return _refuse(Code.INTERNAL, text)
-    actions = (DetachVolume(volume, instance_id) for instance_id in instance_ids)
-    return _act(*actions, why=_status(volume))
-
-
-def _unpublish_absent(
-    request: UnpublishVolume, volume: Volume, past: CallHistory
-) -> VolumeOutcome:
-    """Accept that the volume is not attached, unless it may still be attached."""
-    is_unclear = volume.phase in (VolumePhase.ATTACHING, VolumePhase.DETACHING)
-    if volume.attachments and (volume.is_in_full or not volume.is_shareable):
-        is_unclear = False
-    if not is_unclear and (why := _may_come_true(past)):
-        return _wait(past, why)
-    if not is_unclear:
-        return VolumeOutcome(volume=volume)
-    if request.instance_id and _is_stuck(past) and not past.count(DetachVolume):
-        return _act(DetachVolume(volume, request.instance_id), why=_status(volume))
-    return _wait(past, _status(volume))
-
-
-def _may_come_true(past: CallHistory) -> str:
-    """Return which request may still attach the volume; empty: none."""
-    if past.count(DetachVolume):
-        return ""  # the volume was attached, and detached again
-    if past.lost_attach_s is not None and past.lost_attach_s < LOST_S:
-        return "the outcome of the last attach request is unknown"
-    if past.process_s < START_S:
-        return PREVIOUS_PROCESS
-    return ""
+    return outcomes.refuse(Code.FAILED_PRECONDITION, f"{text}; detach it first")
 
 
 def _expand(  # noqa: PLR0911
     request: Expand, volume: Volume, past: CallHistory
 ) -> VolumeOutcome:
     if volume.phase is VolumePhase.DELETING:
-        return _refuse(Code.ABORTED, _status(volume))
+        return outcomes.refuse(Code.ABORTED, outcomes.status(volume))
     if volume.phase is VolumePhase.FAILED:
-        return _failed(volume)
+        return outcomes.failed(volume)
     if volume.phase is VolumePhase.RESIZING:
-        return _wait(past, _status(volume))
+        return outcomes.wait(past, outcomes.status(volume))
     if volume.size_bytes >= request.size_bytes:
         return VolumeOutcome(volume=volume)
-    if volume.phase not in _READY:
-        return _wait(past, _status(volume))
+    if volume.phase not in outcomes.READY:
+        return outcomes.wait(past, outcomes.status(volume))
     if volume.expanding_to_bytes >= request.size_bytes:
-        return _wait(past, f"{_status(volume)} and is being resized")
+        return outcomes.wait(past, f"{outcomes.status(volume)} and is being resized")
     if not past.count(ResizeVolume):
         action = ResizeVolume(volume, request.size_bytes)
-        return _act(action, why=f"{_status(volume)} and is being resized", after_s=1.0)
-    if past.since_action_s < RETRY_S:
-        return _wait(past, _status(volume))
+        return outcomes.act(
+            action, why=f"{outcomes.status(volume)} and is being resized", after_s=1.0
+        )
+    if past.since_action_s < outcomes.RETRY_S:
+        return outcomes.wait(past, outcomes.status(volume))
     text = (
         f"resizing volume {volume.id} to {request.size_bytes} bytes did not complete:"
         f" its size is still {volume.size_bytes} bytes; the cloud may lack space"
     )
-    return _refuse(Code.INTERNAL, text)
+    return outcomes.refuse(Code.INTERNAL, text)
 
 
 def _modify(  # noqa: PLR0911
     request: Modify, volume: Volume, past: CallHistory
 ) -> VolumeOutcome:
     if volume.phase is VolumePhase.DELETING:
-        return _refuse(Code.ABORTED, _status(volume))
+        return outcomes.refuse(Code.ABORTED, outcomes.status(volume))
     if volume.phase is VolumePhase.FAILED:
-        return _failed(volume)
-    if volume.phase not in _READY:
-        return _wait(past, _status(volume))
+        return outcomes.failed(volume)
+    if volume.phase not in outcomes.READY:
+        return outcomes.wait(past, outcomes.status(volume))
     if request.change.type in ("", volume.type):
         return VolumeOutcome(volume=volume)
     if not past.count(RetypeVolume):
         action = RetypeVolume(volume, request.change)
-        return _act(action, why=f"{_status(volume)} and is being retyped")
-    if past.since_action_s < RETRY_S:
-        return _wait(past, _status(volume))
+        return outcomes.act(
+            action, why=f"{outcomes.status(volume)} and is being retyped"
+        )
+    if past.since_action_s < outcomes.RETRY_S:
+        return outcomes.wait(past, outcomes.status(volume))
     text = (
         f'retyping volume {volume.id} to type "{request.change.type}" did not'
         f' complete: its type is still "{volume.type}"'
     )
-    return _refuse(Code.INTERNAL, text)
+    return outcomes.refuse(Code.INTERNAL, text)

@@ -26,7 +26,15 @@ from lib.cloud.volumes import (
 )
 from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import waiting
-from lib.volumes import cache, callers, csi_codes, decide, model, shared_reads, turns
+from lib.volumes import (
+    cache,
+    callers,
+    csi_codes,
+    model,
+    outcomes,
+    shared_reads,
+    turns,
+)
 from lib.volumes import lost as lost_requests
 from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.settling import Settling, Tools
@@ -221,7 +229,7 @@ class VolumesFlow:
             exists = self.exists(name, cluster, call)
         except RefusedCall as unknown:
             return csi_codes.not_final(unknown)
-        if not exists and (lost_s is None or lost_s > decide.LOST_S):
+        if not exists and (lost_s is None or lost_s > outcomes.LOST_S):
             return refused
         text = f"{refused.message}; a volume of that name exists or may exist already"
         return RefusedCall(Code.ABORTED, text)

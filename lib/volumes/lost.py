@@ -3,7 +3,7 @@
 import threading
 
 from lib.cloud.volumes import VolumeId
-from lib.volumes import callers, decide
+from lib.volumes import callers, outcomes
 
 Key = tuple[str, ...]
 """What a request is about: see `creation` and `attach`."""
@@ -31,7 +31,9 @@ class Lost:
         """Note that the outcome of a request is unknown."""
         now = self._effects.clock()
         with self._lock:
-            self._at = {k: at for k, at in self._at.items() if at > now - decide.LOST_S}
+            self._at = {
+                k: at for k, at in self._at.items() if at > now - outcomes.LOST_S
+            }
             self._at[key] = now
 
     def forget(self, key: Key) -> None:

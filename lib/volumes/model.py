@@ -72,6 +72,9 @@ class Modify:
     change: VolumeChange
 
 
+STUCK_S = 120.0
+"""A volume that is attaching or detaching for longer is detached again."""
+
 Request = Make | RemoveVolume | PublishVolume | UnpublishVolume | Expand | Modify
 
 
@@ -216,6 +219,9 @@ def needs(request: Request, past: CallHistory) -> tuple[Ref, ...]:
         if request.spec.source is None or past.created:
             return (name,)
         return name, ById(request.spec.source)
-    return (
-        ById(request.id, in_full=isinstance(request, PublishVolume | UnpublishVolume)),
-    )
+    is_publish = isinstance(request, PublishVolume)
+    is_attachment = isinstance(request, PublishVolume | UnpublishVolume)
+    # For whom a volume is reserved matters to a publish only once it takes long.
+    is_late = past.waited_s >= STUCK_S
+    shows_reserved = is_attachment and (is_late or not is_publish)
+    return (ById(request.id, in_full=is_attachment, shows_reserved=shows_reserved),)

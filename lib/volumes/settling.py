@@ -14,6 +14,7 @@ from lib.volumes import (
     csi_codes,
     decide,
     model,
+    outcomes,
     poll_interval,
     shared_reads,
     turns,
@@ -128,7 +129,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         except errors.Unplaceable as error:
             # The next reconciliation tries another place, or ends with this reason.
             self._add(causes=(*self._past.causes, csi_codes.from_cloud(error)))
-            raise failures.Postponed(error.summary, decide.SOON_S) from error
+            raise failures.Postponed(error.summary, outcomes.SOON_S) from error
         except errors.Busy as error:
             # In time the volume is released; the next reconciliation reads it again.
             self._busy, self._was_busy = error, True

@@ -172,7 +172,4 @@ def _answer(ref: Ref, reading: VolumesReading) -> Found | None:
     if isinstance(ref, ByName):
         # Absent and not read look the same here: only existing volumes are an answer.
         return tuple(volume for volume in listed if volume.name == ref.name) or None
-    if ref.in_full:
-        # A list lacks the unfinished attachments of volumes that may be shared.
-        listed = tuple(volume for volume in listed if not volume.is_shareable)
-    return tuple(volume for volume in listed if volume.id == ref.id) or None
+    return tuple(v for v in listed if v.id == ref.id and not ref.lacks(v)) or None

@@ -105,7 +105,8 @@ NOVA = _rows(
             "get server": (
                 "servers:show",
                 "reader",
-                "Single servers, and the confirmation before a Node is deleted.",
+                "Single servers; the confirmation before a Node is deleted, or what is"
+                " reserved for a server is released.",
             )
         },
         "GET flavors/detail": {
@@ -534,17 +535,13 @@ CINDER = _rows(
                 "member",
                 "A volume whose detachment has failed becomes in-use again.",
             ),
-            "unreserve volume": (
-                "volume_extension:volume_actions:unreserve",
-                "member",
-                "A volume whose attachment has failed becomes available again.",
-            ),
         },
         "DELETE attachments/{}": {
             "delete attachment": (
                 "volume:attachment_delete",
                 "member",
-                "An attachment that Nova does not have. Cinder rejects any other.",
+                "An attachment that Nova does not have, of the server asked about or of"
+                " one that does not exist. Cinder rejects any other.",
             )
         },
         "DELETE volumes/{}": {

@@ -114,11 +114,14 @@ class FakeVolumes:
 
     # What tests do to the cloud behind the driver's back.
 
-    def put(self, *volumes: Volume) -> None:
-        """Create or replace volumes; what was under way with them is forgotten."""
+    def put(self, *volumes: Volume, bound_for: InstanceId | None = None) -> None:
+        """Create or replace volumes; what was under way with them is forgotten.
+
+        bound_for: the instance that they are on their way to.
+        """
         with self._lock:
             for volume in volumes:
-                self._records[volume.id] = _Record(volume)
+                self._records[volume.id] = _Record(volume, bound_for=bound_for)
 
     def volumes(self) -> tuple[Volume, ...]:
         """Return all there are now, without a call."""
@@ -193,22 +196,19 @@ class FakeVolumes:
         )
 
     def _full(self, ref: Ref, observed: Found) -> Found:
-        """Show where a volume that may be shared is on its way to."""
-        if (
-            isinstance(ref, ByName)
-            or not ref.in_full
-            or not isinstance(observed, tuple)
-        ):
+        """Show where a volume is on its way to, if that is asked for."""
+        if isinstance(ref, ByName) or not isinstance(observed, tuple):
             return observed
-        return tuple(self._in_full(volume) for volume in observed)
+        return tuple(
+            self._in_full(volume) if ref.lacks(volume) else volume
+            for volume in observed
+        )
 
     def _in_full(self, volume: Volume) -> Volume:
-        record = self._records[volume.id]
-        if not volume.is_shareable or not volume.attachments:
-            return volume
+        bound_for = self._records[volume.id].bound_for
         links = volume.attachments
-        if record.bound_for is not None:
-            links = (*links, Attachment(record.bound_for, AttachmentPhase.ATTACHING))
+        if bound_for is not None:
+            links = (*links, Attachment(bound_for, AttachmentPhase.ATTACHING))
         return dataclasses.replace(volume, attachments=links, is_in_full=True)
 
     def _observe_all(self, refs: Collection[Ref]) -> VolumesReading:
@@ -362,8 +362,8 @@ class FakeVolumes:
             now = record.volume
             held = [attachment.instance_id for attachment in now.attachments]
             if instance_id not in held:
-                if now.phase is VolumePhase.ATTACHING and (
-                    record.bound_for in (instance_id, None)
+                if now.phase is VolumePhase.ATTACHING and self._is_free(
+                    record.bound_for, instance_id
                 ):
                     self._settle(record, _freed(now, instance_id))
                 return
@@ -376,6 +376,11 @@ class FakeVolumes:
                 raise _busy("detach volume", now)
             moving = dataclasses.replace(now, phase=VolumePhase.DETACHING)
             self._start("detach", record, moving, _freed(now, instance_id), now)
+
+    def _is_free(self, bound_for: InstanceId | None, instance_id: InstanceId) -> bool:
+        """Report whether a detach of an instance may release what is bound for one."""
+        is_absent = bound_for is not None and bound_for not in self.instances
+        return bound_for == instance_id or is_absent
 
     def retype(self, volume: Volume, change: VolumeChange) -> None:
         """See the protocol."""

@@ -19,7 +19,7 @@ from lib.lab import places
 from lib.lab.daemons import csi
 from lib.lab.openstack import accounts, tenant
 from lib.lab.run import processes, waiting
-from lib.volumes import decide, poll_interval
+from lib.volumes import outcomes, poll_interval
 from tests.harness.csi import csi_wire
 
 GIB = 2**30
@@ -137,7 +137,7 @@ def most_reads(took_s: float) -> int:
     One before the write, one that confirms an absence, one soon after the write, and
     then one after each pause.
     """
-    reads, at = 3, decide.SOON_S
+    reads, at = 3, outcomes.SOON_S
     while at < took_s:
         at += poll_interval.after_s(at)
         reads += 1

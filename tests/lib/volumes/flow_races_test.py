@@ -31,11 +31,11 @@ def _in(phase: VolumePhase, *nodes: InstanceId) -> Volume:
 class World:
     """One cloud, in which something happens at some time."""
 
-    def __init__(self, volume: Volume) -> None:
+    def __init__(self, volume: Volume, bound_for: InstanceId | None = None) -> None:
         self.clock = clock.Clock()
         self.cloud = fake.FakeVolumes(self.clock)
         self.cloud.instances = {NODE, OTHER}
-        self.cloud.put(volume)
+        self.cloud.put(volume, bound_for=bound_for)
         self._began = self.clock()
         self._events: list[tuple[float, Callable[[], None]]] = []
         self.cloud.before_call = self._before
@@ -64,6 +64,7 @@ class Race:
 
     seconds: how long the call takes, at most. writes: how many it makes, at most.
     loses: an instance that is deleted then; leaves: its attachments stay behind.
+    bound_for: the instance that the volume is on its way to at first.
     """
 
     request: model.Request
@@ -76,6 +77,7 @@ class Race:
     patience_s: float = 600.0
     loses: InstanceId | None = None
     leaves: bool = False
+    bound_for: InstanceId | None = None
 
 
 RACES = {
@@ -104,7 +106,37 @@ RACES = {
         PUBLISH, _in(VolumePhase.ATTACHING), FREE, 10, "OK", 15
     ),
     "publish: stuck in reserved or attaching": Race(
-        PUBLISH, _in(VolumePhase.ATTACHING), None, 0, "OK", 130, writes=2
+        PUBLISH,
+        _in(VolumePhase.ATTACHING),
+        None,
+        0,
+        "OK",
+        130,
+        writes=2,
+        bound_for=NODE,
+    ),
+    "publish: stuck in reserved or attaching for another": Race(
+        PUBLISH,
+        _in(VolumePhase.ATTACHING),
+        None,
+        0,
+        "ABORTED",
+        160,
+        writes=2,
+        bound_for=OTHER,
+    ),
+    "publish: stuck in reserved or attaching for one that was deleted": Race(
+        PUBLISH,
+        _in(VolumePhase.ATTACHING),
+        None,
+        0,
+        "OK",
+        160,
+        writes=3,
+        bound_for=InstanceId("node-3"),
+    ),
+    "publish: stuck in reserved or attaching, for whom is not known": Race(
+        PUBLISH, _in(VolumePhase.ATTACHING), None, 0, "ABORTED", 160, writes=2
     ),
     "publish: stuck longer than the caller waits": Race(
         PUBLISH,
@@ -190,7 +222,20 @@ RACES = {
         15,
     ),
     "unpublish: stuck in reserved or attaching": Race(
-        UNPUBLISH, _in(VolumePhase.ATTACHING), None, 0, "OK", 130
+        UNPUBLISH, _in(VolumePhase.ATTACHING), None, 0, "OK", 130, bound_for=NODE
+    ),
+    "unpublish: reserved or attaching for another": Race(
+        UNPUBLISH,
+        _in(VolumePhase.ATTACHING),
+        None,
+        0,
+        "OK",
+        1,
+        writes=0,
+        bound_for=OTHER,
+    ),
+    "unpublish: stuck in reserved or attaching, for whom is not known": Race(
+        UNPUBLISH, _in(VolumePhase.ATTACHING), None, 0, "ABORTED", 160, writes=2
     ),
     "unpublish: stuck in detaching": Race(
         UNPUBLISH,
@@ -229,7 +274,7 @@ READS = ("get volume", "find volumes", "list volumes")
 
 
 def _run(race: Race) -> tuple[str, float, int]:
-    world = World(race.start)
+    world = World(race.start, race.bound_for)
 
     def happens() -> None:
         if race.becomes is not None:

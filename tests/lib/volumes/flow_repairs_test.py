@@ -18,7 +18,7 @@ from lib.cloud.volumes import (
     VolumePlace,
     VolumeSpec,
 )
-from lib.volumes import callers, csi_codes, decide, flow, model
+from lib.volumes import callers, csi_codes, flow, model, outcomes
 from lib.volumes.csi_codes import Code, RefusedCall
 
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
@@ -204,7 +204,7 @@ def test_one_false_absence_is_no_success(requested: model.Request) -> None:
 def test_a_throttled_creation_is_tried_again_at_once() -> None:
     """A 429 is certainly not carried out; only an unknown outcome bars the name."""
     world = World()
-    for was_rejected, least_s, most_s in ((True, 0, 10), (False, decide.LOST_S, 70)):
+    for was_rejected, least_s, most_s in ((True, 0, 10), (False, outcomes.LOST_S, 70)):
         error = errors.Unavailable(
             "throttled", operation="create volume", was_rejected=was_rejected
         )

@@ -313,13 +313,24 @@ class DvpVolumes(Volumes):
         Raises:
             NotFound, Ambiguous: there is none, or several have the name of the Node.
         """
-        machines = self._parent.items(VIRTUAL_MACHINES).values()
-        named = [m for m in machines if disk_names.hostname(m) == instance_id]
-        if len(named) == 1:
-            return named[0]
-        if not named:
+        machine = self._find_machine(instance_id, operation)
+        if machine is None:
             text = f"no virtual machine has the label {ownership.HOSTNAME} of the node"
             raise errors.NotFound(text, operation=operation, resource=instance_id)
+        return machine
+
+    def _find_machine(
+        self, instance_id: InstanceId, operation: str
+    ) -> VirtualMachine | None:
+        """Return the VM of a Node; None: there is none.
+
+        Raises:
+            Ambiguous: several have the name of the Node.
+        """
+        machines = self._machines().values()
+        named = [m for m in machines if disk_names.hostname(m) == instance_id]
+        if len(named) <= 1:
+            return named[0] if named else None
         listed = ", ".join(sorted(machine.metadata.name for machine in named))
         text = f"virtual machines {listed} have the same label {ownership.HOSTNAME}"
         raise errors.Ambiguous(text, operation=operation, resource=instance_id)
@@ -393,6 +404,8 @@ class DvpVolumes(Volumes):
         """See the protocol."""
         self._await_attachments(volume.id, self._held_s)
         machines = self._machines()
+        # Of two VMs with one host name, neither loses what may be the other's.
+        self._find_machine(instance_id, "detach virtualdisk")
         held = [
             attachment
             for attachment in self._attachments_of(volume.id)

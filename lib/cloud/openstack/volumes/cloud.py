@@ -86,7 +86,7 @@ class OpenStackVolumes:
         self._reads = reads.VolumeReads(api, newest)
         self._writes = writes.Writes(api, newest)
         self._leftovers = leftovers.Leftovers(
-            self._reads, self._writes, now or self._time_of_cinder
+            self._reads, self._writes, now or self._time_of_cinder, api.now
         )
         self._listed = 0
         self._odd_statuses: set[str] = set()
@@ -156,16 +156,12 @@ class OpenStackVolumes:
         singles = parallel.each(lambda ref: self._look(ref, until), single, "volume")
         observed |= dict(zip(single, singles, strict=True))
         observed |= self._doubted(possible, observed)
-        full = [ref for ref in possible if isinstance(ref, ById) and ref.in_full]
-        observed |= dict(
-            zip(
-                full,
-                parallel.each(
-                    lambda ref: self._full(observed[ref], until), full, "volume"
-                ),
-                strict=True,
-            )
+        refs_by_id = [ref for ref in possible if isinstance(ref, ById)]
+        full = [ref for ref in refs_by_id if _is_partial(ref, observed[ref])]
+        answers = parallel.each(
+            lambda ref: self._full(observed[ref], until), full, "volume"
         )
+        observed |= dict(zip(full, answers, strict=True))
         return VolumesReading(self._explained(observed, until), listed)
 
     def _doubted(
@@ -271,9 +267,6 @@ class OpenStackVolumes:
         except errors.NotFound:
             self._guard.check("attach volume")
             raise
-        except errors.Busy:
-            self._leftovers.free(volume, self._deadline())
-            raise
 
     def detach(self, volume: Volume, instance_id: InstanceId) -> None:
         """See the protocol."""
@@ -313,16 +306,12 @@ class OpenStackVolumes:
         return () if observed is None else (self._translated(observed),)
 
     def _full(self, observed: Found, until: float) -> Found:
-        """Add the unfinished attachments of a volume that may be shared."""
-        if (
-            isinstance(observed, Unknown)
-            or not observed
-            or not observed[0].is_shareable
-        ):
+        """Add the unfinished attachments of a volume."""
+        if isinstance(observed, Unknown):
             return observed
         (volume,) = observed
         try:
-            if not volume.attachments or not self._reads.can_list_reservations():
+            if not self._reads.can_list_reservations():
                 return observed
             deadline = min(self._deadline(), until)
             held = self._reads.reservations(volume.id, deadline)
@@ -453,6 +442,13 @@ class OpenStackVolumes:
 
 def _is_there(observed: Found) -> bool:
     return isinstance(observed, tuple) and bool(observed)
+
+
+def _is_partial(ref: ById, observed: Found) -> bool:
+    """Report whether a volume has attachments, not shown yet, that were asked for."""
+    if isinstance(observed, Unknown) or not observed:
+        return False
+    return ref.lacks(observed[0])
 
 
 def _in_list(

@@ -62,6 +62,14 @@ class Reservation(msgspec.Struct, frozen=True):
     instance: str | None = None
     volume_id: str = ""
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the server has, or may still have, the disk.
+
+        Source: cinder/objects/fields.py (VolumeAttachStatus).
+        """
+        return self.status not in ("reserved", "attaching", "error_attaching")
+
 
 ReservationsPage = native.page("attachments", Reservation)
 """GET /attachments."""

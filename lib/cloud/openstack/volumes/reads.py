@@ -1,5 +1,5 @@
 """The reads of this room: one volume, those of a name, all of them, and what is known
-besides: messages, reservations, types, zones, quotas."""
+besides: messages, reservations, servers, types, zones, quotas."""
 
 import dataclasses
 import urllib.parse
@@ -111,6 +111,16 @@ class VolumeReads:
         query = (("volume_id", volume_id),)
         call = self._get("attachments", "list attachments", volume_id, query)
         return self._api.items(call, PAGE, native.ReservationsPage, deadline)
+
+    def has_server(self, server_id: str, deadline: float) -> bool:
+        """Report whether Nova knows a server."""
+        path = "servers/" + _quoted(server_id)
+        call = Get(Service.COMPUTE, path, "get server", resource=server_id)
+        try:
+            self._api.read(call, shared.ServerAnswer, deadline)
+        except errors.NotFound:
+            return False
+        return True
 
     def types(self, deadline: float) -> tuple[native.VolumeType, ...]:
         """List the volume types that we may use."""

@@ -59,11 +59,6 @@ class Writes:
         action: dict[str, object] = {"os-roll_detaching": {}}
         self._act(volume_id, "roll detaching back", action, (), deadline)
 
-    def unreserve(self, volume_id: str, deadline: float) -> None:
-        """Return a volume whose attach failed to the status available."""
-        action: dict[str, object] = {"os-unreserve": {}}
-        self._act(volume_id, "unreserve volume", action, (), deadline)
-
     def release(self, attachment_id: str, volume_id: str, deadline: float) -> None:
         """Delete an attachment that Nova has no use for; Cinder refuses any other."""
         path = "attachments/" + _quoted(attachment_id)

@@ -70,7 +70,6 @@ OF_OUR_OWN = {
     "authenticate": "authenticate",
     "retype volume": "retype_volume",
     "roll detaching back": "roll_detaching_back",
-    "unreserve volume": "unreserve_volume",
 }
 """Calls that the reference does not make."""
 

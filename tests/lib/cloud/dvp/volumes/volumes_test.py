@@ -403,6 +403,12 @@ def _twice(world: disks.ParentInMemory) -> None:
     world.put(disks.disk(ID))
 
 
+def _twice_and_held(world: disks.ParentInMemory) -> None:
+    _twice(world)
+    copy = disks.attachment(ID, NODE, vm="node-1-copy")
+    world.put(copy)
+
+
 def _held(world: disks.ParentInMemory) -> None:
     world.put(disks.disk(ID), disks.attachment(ID, OTHER))
 
@@ -433,6 +439,12 @@ REFUSALS: dict[str, tuple[Arrange, model.Request, Code, str]] = {
     "two VMs with one host name": (
         _twice,
         model.PublishVolume(ID, NODE),
+        Code.INTERNAL,
+        "virtual machines node-1, node-1-copy have the same label",
+    ),
+    "a detach from one of two VMs with one host name": (
+        _twice_and_held,
+        model.UnpublishVolume(ID, NODE),
         Code.INTERNAL,
         "virtual machines node-1, node-1-copy have the same label",
     ),

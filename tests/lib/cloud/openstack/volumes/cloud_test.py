@@ -355,52 +355,6 @@ def test_attach_names_the_absent_volume(
     assert raised.value.resource == volume.id
 
 
-DETACHES = [
-    # What is left, the volume's status, and what is done besides Nova's detach.
-    ("nothing", "available", []),
-    ("no server, no attachment", "available", []),
-    ("no server", "in-use", ["DELETE attachments/at-1"]),
-    ("no volume", "in-use", []),
-    ("reserved", "reserved", ["DELETE attachments/at-1"]),
-    ("reserved by another just now", "reserved", []),
-    ("reserved by another", "reserved", ["DELETE attachments/at-1"]),
-]
-
-
-@pytest.mark.parametrize(("what", "status", "done"), DETACHES)
-def test_detach_lets_go_of_whatever_is_left(  # - a table's columns
-    stand_in: StandIn,
-    cinder: Cinder,
-    volumes: cloud.OpenStackVolumes,
-    what: str,
-    status: str,
-    done: list[str],
-) -> None:
-    """No server, no attachment, a reservation that came to nothing: all are fine."""
-    server = OTHER if "no server" in what else SERVER
-    holder = InstanceId("5e000000-0000-0000-0000-000000000003")
-    is_held = "in-use" in status
-    minute = 59 if "just now" in what else 30
-    own = cinder.put(
-        1,
-        status=status,
-        attachments=attached(server) if is_held else [],
-        updated_at=f"2026-01-01T11:{minute}:00.000000",
-    )
-    if is_held or "reserved" in what:
-        by = holder if "another" in what else server
-        cinder.reservations = [
-            {"id": "at-1", "status": status, "instance": by, "volume_id": own}
-        ]
-    volume = look(volumes, own)
-    if what == "no volume":
-        cinder.volumes.clear()
-    before = len(stand_in.calls)
-    volumes.detach(volume, server)
-    created = calls(stand_in, before)
-    assert [call for call in created if call.startswith("DELETE attachments")] == done
-
-
 def test_a_detach_under_way_is_left_alone_and_a_stuck_one_is_begun_again(
     cinder: Cinder, volumes: cloud.OpenStackVolumes
 ) -> None:
@@ -417,32 +371,6 @@ def test_a_detach_under_way_is_left_alone_and_a_stuck_one_is_begun_again(
     volumes.detach(look(volumes, stuck), SERVER)
     assert cinder.actions == ["os-roll_detaching"]
     assert cinder.volumes[stuck]["status"] == "detaching"
-
-
-@pytest.mark.parametrize(
-    ("status", "is_reserved", "freed"),
-    [("attaching", False, "available"), ("reserved", True, "reserved")],
-)
-def test_an_attach_that_came_to_nothing_is_cleared_away_by_the_next_one(  # - fixtures
-    stand_in: StandIn,
-    cinder: Cinder,
-    volumes: cloud.OpenStackVolumes,
-    status: str,
-    is_reserved: bool,
-    freed: str,
-) -> None:
-    """It says Busy all the same: the next pass sees what became of it."""
-    own = cinder.put(1, status=status)
-    if is_reserved:
-        cinder.reservations = [
-            {"id": "at-1", "status": status, "instance": OTHER, "volume_id": own}
-        ]
-    content = b'{"badRequest": {"message": "status must be available"}}'
-    stand_in.fail(f"servers/{SERVER}/os-volume_attachments", 400, content)
-    with pytest.raises(errors.Busy):
-        volumes.attach(look(volumes, own), SERVER)
-    assert cinder.volumes[own]["status"] == freed
-    assert cinder.reservations == []
 
 
 def test_resize_is_one_call_also_while_attached(

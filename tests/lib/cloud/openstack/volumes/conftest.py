@@ -90,6 +90,8 @@ class Cinder:
         parts = name.split("/")
         if parts[0] == "servers" and parts[2:3] == ["os-volume_attachments"]:
             return self._nova(call, parts)
+        if parts[0] == "servers" and len(parts) == 2:
+            return self._server(parts[1])
         return self._volumes(call, parts) or self._besides(call, parts)
 
     def _volumes(self, call: Call, parts: list[str]) -> Answer | None:
@@ -219,8 +221,6 @@ class Cinder:
                 self.volumes[desired] |= {"volume_type": name, "status": "retyping"}
             case {"os-roll_detaching": _}:
                 self.volumes[desired]["status"] = "in-use"
-            case {"os-unreserve": _}:
-                self.volumes[desired]["status"] = "available"
         return 202, {}, b""
 
     def _attachments(self, call: Call, rest: list[str]) -> Answer:
@@ -237,6 +237,11 @@ class Cinder:
             if reservation["volume_id"] == desired
         ]
         return ok({"attachments": shown})
+
+    def _server(self, server: str) -> Answer:
+        if server not in self.servers:
+            return missing(f"Instance {server} could not be found.")
+        return ok({"server": {"id": server, "name": "node"}})
 
     def _nova(self, call: Call, parts: list[str]) -> Answer:
         server = parts[1]
