@@ -82,12 +82,18 @@ class Kernel(Protocol):
         """Mount a disk on an existing directory."""
         ...
 
-    def bind(self, source: str, target: str, options: Sequence[str]) -> None:
-        """Mount a directory on a directory, or a device file on a file."""
+    def bind(self, source: str, target: str) -> None:
+        """Mount a directory on a directory, or a device file on a file.
+
+        The mount has the flags of the mount of its source: ro, nosuid, noatime.
+        """
         ...
 
     def remount_read_only(self, target: str) -> None:
-        """Refuse writes through one mount; other mounts of the disk are unaffected."""
+        """Refuse writes through one mount; its other flags stay.
+
+        Other mounts of the disk are unaffected.
+        """
         ...
 
     def unmount(self, target: str) -> None:

@@ -47,8 +47,8 @@ def act(kernel: Kernel, action: Action, volume: NodeVolume) -> Check | None:
 
 def _act_on_path(kernel: Kernel, action: OnPath) -> None:
     match action:
-        case Bind(source, target, options):
-            kernel.bind(source, target, options)
+        case Bind(source, target):
+            kernel.bind(source, target)
         case RemountReadOnly(target):
             kernel.remount_read_only(target)
         case Unmount(target):

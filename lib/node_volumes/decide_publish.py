@@ -29,7 +29,9 @@ def publish(request: NodePublish, snapshot: Snapshot) -> NodeOutcome:
         return unusable or NodeOutcome()
     published = top_mount(snapshot.mounts, request.target_path)
     if published is not None:
-        return _published(request, snapshot, published, staged.number)
+        return _published(
+            request, snapshot, published, staged.number, staged.is_read_only
+        )
     others = _targets(snapshot, staged) if request.is_exclusive else ()
     if refused := _second_target(request, others):
         return refused
@@ -84,11 +86,13 @@ def _published(
     snapshot: Snapshot,
     published: Mount,
     number: DeviceNumber | None,
+    is_staged_read_only: bool = False,
 ) -> NodeOutcome:
     """Keep a mount of this disk, in the requested way; replace one of a lost disk.
 
-    number: of the mount's disk. Binding read-only takes two system calls: a process
-    that was killed between them leaves a mount that still allows writes.
+    number: of the mount's disk. A bind mount has the flags of its source: it allows
+    writes until it is remounted, and never does below a staging mount that is read-only
+    (a mount option of the volume).
     """
     path = request.target_path
     shown = published.number if not request.is_block else snapshot.entry.number
@@ -99,7 +103,8 @@ def _published(
         return failed(FailureReason.INCOMPATIBLE, text)
     if request.is_read_only and not published.is_read_only:
         return NodeOutcome(action=RemountReadOnly(path))
-    if published.is_read_only and not request.is_read_only:
+    is_read_only = request.is_read_only or is_staged_read_only
+    if published.is_read_only and not is_read_only:
         text = f"{path}: published read-only, requested read-write"
         return failed(FailureReason.INCOMPATIBLE, text)
     return NodeOutcome()
@@ -123,9 +128,8 @@ def _create(
 ) -> NodeOutcome:
     """Create what the source is bound to, then bind it."""
     path = request.target_path
-    options = ("ro",) if request.is_read_only else ()
     if snapshot.entry.kind is kind:
-        return NodeOutcome(action=Bind(source, path, options))
+        return NodeOutcome(action=Bind(source, path))
     if snapshot.entry.kind is not EntryKind.ABSENT:
         return wrong_kind("target_path", path, snapshot.entry, f"a {kind.value}")
     if kind is EntryKind.DIRECTORY:

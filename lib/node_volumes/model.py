@@ -153,11 +153,10 @@ class MountDisk:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bind:
-    """Mount a directory or a device file a second time."""
+    """Mount a directory or a device file a second time, with the same flags."""
 
     source: str
     target: str
-    options: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

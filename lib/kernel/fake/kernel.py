@@ -32,6 +32,11 @@ _EXPANDABLE = _MKFS
 _BLOCK_BYTES = 4096
 _INODE_BYTES = 16384
 _BTRFS_MAJOR = 0
+_OF_DEVTMPFS = ("nosuid", "noexec")
+_MOUNT_FLAGS = frozenset(
+    {"nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime", "nosymfollow"}
+)
+"""Of one mount; all other options are of the file system. Source: mount(2)."""
 
 
 @dataclasses.dataclass
@@ -251,18 +256,20 @@ class FakeKernel:
         if fs_type == "btrfs":
             number = DeviceNumber(_BTRFS_MAJOR, 100 + self.machine_disks.index(disk))
         access = "ro" if "ro" in options else "rw"
+        of_mount = frozenset(options) & _MOUNT_FLAGS
+        of_file_system = frozenset(options) - _MOUNT_FLAGS - {"ro", "rw"}
         mount = Mount(
             number,
             "/",
             target,
-            frozenset({access, *(o for o in options if o != "nouuid")}),
+            of_mount | {access},
             fs_type,
             device,
-            frozenset({access, *(o for o in options if o == "nouuid")}),
+            of_file_system | {access},
         )
         self._mounted.append(_Mounted(mount, disk))
 
-    def bind(self, source: str, target: str, options: Sequence[str]) -> None:
+    def bind(self, source: str, target: str) -> None:
         """Mount a directory on a directory, or a device file on a file."""
         self._begin("bind")
         text = f"bind {source} to {target}"
@@ -270,14 +277,13 @@ class FakeKernel:
         expected = EntryKind.DIRECTORY if device is None else EntryKind.FILE
         if self._kind(target) is not expected:
             raise errors.Failed(text, "mount point does not exist")
-        access = "ro" if "ro" in options else "rw"
         if device is not None:
             name = posixpath.basename(source)
             mount = Mount(
                 DeviceNumber(0, 6),
                 f"/{name}",
                 target,
-                frozenset({access}),
+                frozenset({"rw", *_OF_DEVTMPFS}),
                 "devtmpfs",
                 "devtmpfs",
             )
@@ -291,7 +297,6 @@ class FakeKernel:
             held.mount,
             root=posixpath.normpath(posixpath.join(held.mount.root, below)),
             target=target,
-            options=(held.mount.options - {"ro", "rw"}) | {access},
         )
         self._mounted.append(_Mounted(mount, held.disk))
 

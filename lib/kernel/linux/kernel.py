@@ -170,9 +170,12 @@ class LinuxKernel:
         words = ["mount", "-t", fs_type, *_options(options), device, target]
         self._must(words, device, _MOUNT_S, f"mount {device} on {target}")
 
-    def bind(self, source: str, target: str, options: Sequence[str]) -> None:
-        """Mount a directory on a directory, or a device file on a file."""
-        words = ["mount", *_options(("bind", *options)), source, target]
+    def bind(self, source: str, target: str) -> None:
+        """Mount a directory on a directory, or a device file on a file.
+
+        Without options: with "bind,ro" mount(8) drops nosuid, nodev and noexec.
+        """
+        words = ["mount", *_options(("bind",)), source, target]
         self._must(words, target, _MOUNT_S, f"bind {source} to {target}")
 
     def remount_read_only(self, target: str) -> None:

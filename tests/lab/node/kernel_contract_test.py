@@ -254,18 +254,36 @@ def test_a_clone_of_xfs_mounts_beside_its_source_with_nouuid(ground: Ground) -> 
     assert mount_at(ground, second).number == copy.number
 
 
-def test_bind_mounts_show_their_file_system_and_their_access(ground: Ground) -> None:
+FLAGS = (
+    ("rw", ()),
+    ("ro", ("ro",)),
+    ("nosuid, nodev and noexec", ("nosuid", "nodev", "noexec")),
+    ("noatime, read-only", ("noatime", "ro")),
+    ("ro and noload", ("ro", "noload")),
+)
+COMPARED = {"ro", "rw", "nosuid", "nodev", "noexec", "noatime"}
+
+
+@pytest.mark.parametrize(("name", "options"), FLAGS, ids=[name for name, _ in FLAGS])
+def test_a_bind_mount_has_the_flags_of_its_source(
+    ground: Ground, name: str, options: tuple[str, ...]
+) -> None:
+    """And keeps them when it is remounted read-only; its source keeps its own."""
     kernel = ground.kernel
-    disk, stage = mounted(ground, "ext4")
-    for name, options in (("one", ()), ("two", ("ro",))):
-        target = folder_in(ground, name)
-        kernel.bind(stage, target, options)
-        mount = mount_at(ground, target)
-        assert (mount.number, mount.root) == (disk.number, "/")
-        assert mount.is_read_only == ("ro" in options)
-    kernel.remount_read_only(f"{ground.folder}/one")
-    assert mount_at(ground, f"{ground.folder}/one").is_read_only
-    assert not mount_at(ground, stage).is_read_only
+    disk = ground.plug(SERIAL, SIZE)
+    kernel.make_file_system(disk.path, "ext4", ())
+    stage, target = folder_in(ground, "stage"), folder_in(ground, "target")
+    kernel.mount(disk.path, stage, "ext4", options)
+    expected = set(options) & COMPARED | ({"ro"} if "ro" in options else {"rw"})
+    kernel.bind(stage, target)
+    for path in (stage, target):
+        assert mount_at(ground, path).options & COMPARED == expected
+    shown = mount_at(ground, target)
+    assert (shown.number, shown.root) == (disk.number, "/")
+    kernel.remount_read_only(target)
+    read_only = expected - {"rw"} | {"ro"}
+    assert mount_at(ground, target).options & COMPARED == read_only
+    assert mount_at(ground, stage).options & COMPARED == expected
 
 
 def test_a_device_file_is_bound_to_a_file(ground: Ground) -> None:
@@ -273,10 +291,10 @@ def test_a_device_file_is_bound_to_a_file(ground: Ground) -> None:
     disk = ground.plug(SERIAL, SIZE)
     target = f"{ground.folder}/block"
     with pytest.raises(errors.Failed):
-        kernel.bind(disk.path, target, ())
+        kernel.bind(disk.path, target)
     kernel.make_file(target)
     kernel.make_file(target)
-    kernel.bind(disk.path, target, ())
+    kernel.bind(disk.path, target)
     assert kernel.entry(target).number == disk.number
     assert mount_at(ground, target).root.endswith(f"/{disk.name}")
     kernel.unmount(target)
@@ -290,8 +308,9 @@ def test_mounts_at_one_target_lie_on_each_other(ground: Ground) -> None:
     kernel = ground.kernel
     _, stage = mounted(ground, "ext4")
     target = folder_in(ground, "target")
-    kernel.bind(stage, target, ())
-    kernel.bind(stage, target, ("ro",))
+    kernel.bind(stage, target)
+    kernel.bind(stage, target)
+    kernel.remount_read_only(target)
     assert mount_at(ground, target).is_read_only
     kernel.unmount(target)
     assert not mount_at(ground, target).is_read_only
@@ -336,7 +355,7 @@ def test_no_disk_and_no_mount_remains(
     with loop_disks.machine(tmp_path) as machine:
         linux = Linux(machine, tools)
         _, stage = mounted(linux, "ext4")
-        linux.kernel.bind(stage, folder_in(linux, "target"), ())
+        linux.kernel.bind(stage, folder_in(linux, "target"))
         disks = list(linux._loops.values())
         assert loop_disks.attached(disks) == [disk.name for disk in disks]
     assert loop_disks.attached(disks) == []

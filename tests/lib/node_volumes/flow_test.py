@@ -33,6 +33,7 @@ DEVICE = "/kubelet/plugins/kubernetes.io/csi/volumeDevices/publish/pvc-1/1"
 
 STAGE = Stage(VOLUME, STAGING)
 STAGE_XFS = Stage(VOLUME, STAGING, "xfs")
+STAGE_RO = Stage(VOLUME, STAGING, mount_flags=("ro", "noload"))
 STAGE_BLOCK = Stage(VOLUME, STAGING, is_block=True)
 PUBLISH = NodePublish(VOLUME, STAGING, TARGET)
 PUBLISH_RO = NodePublish(VOLUME, STAGING, TARGET, is_read_only=True)
@@ -116,6 +117,41 @@ STAGED = (PREPARE, "MountDisk")
             dataclasses.replace(PUBLISH, target_path=SECOND),
             [PREPARE, "Bind"],
             id="published at a second target",
+        ),
+        pytest.param(
+            fs("ext4"),
+            (STAGE,),
+            PUBLISH_RO,
+            [PREPARE, "Bind", "RemountReadOnly"],
+            id="published read-only",
+        ),
+        pytest.param(
+            fs("ext4"),
+            (STAGE_RO,),
+            PUBLISH,
+            [PREPARE, "Bind"],
+            id="published below a read-only staging mount",
+        ),
+        pytest.param(
+            fs("ext4"),
+            (STAGE_RO,),
+            PUBLISH_RO,
+            [PREPARE, "Bind"],
+            id="published read-only below a read-only staging mount",
+        ),
+        pytest.param(
+            fs("ext4"),
+            (STAGE_RO, PUBLISH_RO),
+            PUBLISH,
+            [],
+            id="a read-only staging mount is read-only for each request",
+        ),
+        pytest.param(
+            BLANK,
+            (STAGE_BLOCK,),
+            dataclasses.replace(PUBLISH_BLOCK, is_read_only=True),
+            [PREPARE, "MakeFile", "Bind", "RemountReadOnly"],
+            id="a raw disk is bound read-only",
         ),
         pytest.param(
             fs("ext4"),
