@@ -75,6 +75,11 @@ def are_shared(capabilities: Collection[csi_pb2.VolumeCapability]) -> bool:
     )
 
 
+def are_readers(capability: csi_pb2.VolumeCapability) -> bool:
+    """Report whether several nodes read a volume at the same time, and none writes."""
+    return capability.access_mode.mode in MANY_READ
+
+
 def _name(mode: csi_pb2.VolumeCapability.AccessMode.Mode) -> str:
     known = Mode.Mode.DESCRIPTOR.values_by_number
     return known[mode].name if mode in known else str(mode)

@@ -112,6 +112,7 @@ class NodeService:
             tuple(flag for flag in capability.mount.mount_flags if flag),
             formatting.words(request.volume_context, fs_type),
             is_block=capability.WhichOneof("access_type") == "block",
+            is_for_readers=capabilities.are_readers(capability),
         )
         self._settle(stage, call)
         return csi_pb2.NodeStageVolumeResponse()
@@ -173,7 +174,9 @@ class NodeService:
             least = f"at least required_bytes, {required}"
             text = invalid("capacity_range.limit_bytes", limit, least)
             raise RefusedCall(Code.OUT_OF_RANGE, text)
-        expand = NodeExpand(volume, path, required)
+        # Older callers send no capability; the mount then shows whether it is writable.
+        is_for_readers = capabilities.are_readers(request.volume_capability)
+        expand = NodeExpand(volume, path, required, is_for_readers)
         snapshot = self._settle(expand, call)
         size_bytes = _size_bytes(snapshot, expand)
         return csi_pb2.NodeExpandVolumeResponse(capacity_bytes=size_bytes)

@@ -62,6 +62,14 @@ class Kernel(Protocol):
         """
         ...
 
+    def needs_recovery(self, device: str) -> bool:
+        """Report whether a file system that is not mounted here is incomplete.
+
+        True while another node has it mounted writable, and after a crash of such a
+        node: only its journal makes it complete.
+        """
+        ...
+
     def file_system_size(self, mount: Mount, device: str) -> int:
         """Return the bytes that a mounted file system occupies of its disk."""
         ...

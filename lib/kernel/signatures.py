@@ -72,6 +72,27 @@ def ext_size_bytes(superblock: bytes) -> int | None:
     return int((high << 32 | low) << (10 + log_size))
 
 
+def needs_recovery(ends: Ends) -> bool | None:
+    """Report whether a file system is incomplete; None: its superblock does not show.
+
+    ext with a journal has the feature "recover" while it is mounted writable, without
+    one the flag "valid" is missing. A log tree of btrfs is what fsync wrote.
+
+    Source: Linux fs/ext4/ext4.h (EXT4_FEATURE_INCOMPAT_RECOVER, EXT4_VALID_FS); btrfs
+    On-disk format, "Superblock", log_root.
+    """
+    ext = ends.at(1024, 1024)
+    if ext_size_bytes(ext) is not None:
+        compatible, incompatible = struct.unpack_from("<II", ext, 92)
+        (state,) = struct.unpack_from("<H", ext, 58)
+        has_journal = bool(compatible & 0x4)
+        return bool(incompatible & 0x4) if has_journal else not state & 0x1
+    btrfs = ends.at(0x10000, 4096)
+    if btrfs[0x40:0x48] == b"_BHRfS_M":
+        return bool(struct.unpack_from("<Q", btrfs, 0x60)[0])
+    return None
+
+
 def xfs_log_bytes(superblock: bytes) -> int | None:
     """Return the size of an internal log, 0 for an external one; None: no XFS."""
     if superblock[:4] != b"XFSB":

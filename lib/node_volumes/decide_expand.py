@@ -36,7 +36,7 @@ def expand(
         return _wait_for_size(request, past, disk)
     if is_block or mount is None:
         return NodeOutcome()
-    return _expand_file_system(snapshot, past, disk, mount)
+    return _expand_file_system(request, snapshot, past, disk, mount)
 
 
 def _wait_for_size(
@@ -51,7 +51,11 @@ def _wait_for_size(
 
 
 def _expand_file_system(
-    snapshot: Snapshot, past: NodeCallHistory, disk: Disk, mount: Mount
+    request: NodeExpand,
+    snapshot: Snapshot,
+    past: NodeCallHistory,
+    disk: Disk,
+    mount: Mount,
 ) -> NodeOutcome:
     if past.has(ExpandFileSystem):
         return NodeOutcome()
@@ -59,7 +63,7 @@ def _expand_file_system(
         return NodeOutcome(read=CostlyRead.SIZE)
     if is_full_size(snapshot.size_bytes, disk):
         return NodeOutcome()
-    target = writable(snapshot, mount)
+    target = None if request.is_for_readers else writable(snapshot, mount)
     if target is None:
         text = f"{mount.target}: read-only; a file system is expanded while writable"
         return failed(FailureReason.CONTENT, text)

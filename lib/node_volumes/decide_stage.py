@@ -28,6 +28,17 @@ from lib.node_volumes.paths import failed, wrong_kind
 
 FS_TYPES = ("ext4", "ext3", "xfs", "btrfs")
 """File systems that can be requested, the default first."""
+WITHOUT_RECOVERY = {
+    "ext3": "noload",
+    "ext4": "noload",
+    "xfs": "norecovery",
+    "btrfs": "rescue=nologreplay",
+}
+"""With these a read-only mount writes nothing; without, it recovers the journal.
+
+Source: ext4(5); xfs(5); btrfs(5). ext2 has no journal.
+"""
+_ONE_WRITER = "stage it once with access mode SINGLE_NODE_WRITER (ReadWriteOnce)"
 UNUSABLE_BYTES = 8 * 2**20
 """The end of a disk that a file system may be unable to use.
 
@@ -65,12 +76,22 @@ def stage(request: Stage, snapshot: Snapshot, past: NodeCallHistory) -> NodeOutc
     has_shut_down = snapshot.entry.kind is EntryKind.UNREADABLE
     if staged.number != disk.number or has_shut_down:
         return _stale(request, snapshot, past, staged)
-    if not _fits(request.fs_type, staged.fs_type):
-        text = f"staged with {staged.fs_type}, requested {request.fs_type}"
-        return failed(
-            FailureReason.INCOMPATIBLE, f'volume "{request.volume.id}": {text}'
-        )
+    if problem := _unlike(request, staged):
+        text = f'volume "{request.volume.id}": {problem}'
+        return failed(FailureReason.INCOMPATIBLE, text)
     return _expand(request, snapshot, past, staged)
+
+
+def _unlike(request: Stage, staged: Mount) -> str:
+    """Return how a staging mount differs from the request; empty: it does not."""
+    if not _fits(request.fs_type, staged.fs_type):
+        return f"staged with {staged.fs_type}, requested {request.fs_type}"
+    if request.is_for_readers and not staged.is_read_only:
+        return (
+            "staged writable, requested for readers of several nodes: must be unstaged"
+            " first"
+        )
+    return ""
 
 
 def _stale(
@@ -118,6 +139,9 @@ def _mount(
         return wrong_kind(field, path, entry, "a directory")
     elsewhere = next((m for m in snapshot.mounts if m.number == disk.number), None)
     if elsewhere is not None:
+        if request.is_for_readers and not elsewhere.is_read_only:
+            text = f"mounted writable at {elsewhere.target}"
+            return _unfit(request, disk, f"{text}: must be unmounted there first")
         content = Content(ContentKind.FILE_SYSTEM, elsewhere.fs_type)
         return _mount_content(request, disk, content)
     if past.content is None:
@@ -129,24 +153,62 @@ def _prepared(
     request: Stage, past: NodeCallHistory, disk: Disk, content: Content
 ) -> NodeOutcome:
     """Format a disk without content, check a file system, mount it."""
+    if request.is_for_readers:
+        return _prepared_for_readers(request, past, disk, content)
     if content.kind in (ContentKind.BLANK, ContentKind.INTERRUPTED):
         if past.has(MakeFileSystem):
             text = f"{disk.path}: no file system after mkfs succeeded"
             return failed(FailureReason.FAILED, text)
         fs_type = request.fs_type or FS_TYPES[0]
         return NodeOutcome(action=MakeFileSystem(disk, fs_type, request.mkfs_options))
-    is_file_system = content.kind is ContentKind.FILE_SYSTEM
-    if not is_file_system or not _fits(request.fs_type, content.type):
-        named = f'fs_type "{request.fs_type}"' if request.fs_type else "a file system"
-        text = f"contains {content.type}, requested {named}: must be blank or match"
-        return _unfit(request, disk, f"{text}; not changed")
+    if other := _other_content(request, disk, content):
+        return other
     needs_check = content.type in EXT and not past.has(MakeFileSystem)
     if needs_check and past.check is None:
         return NodeOutcome(action=CheckFileSystem(disk))
+    return _checked(request, past, disk, content)
+
+
+def _checked(
+    request: Stage, past: NodeCallHistory, disk: Disk, content: Content
+) -> NodeOutcome:
     if past.check is Check.UNCORRECTED:
         text = "fsck found errors that it does not correct by itself"
         return _unfit(request, disk, f"{text}; run fsck by hand")
     return _mount_content(request, disk, content)
+
+
+def _prepared_for_readers(
+    request: Stage, past: NodeCallHistory, disk: Disk, content: Content
+) -> NodeOutcome:
+    """Mount a file system that is complete without its journal, as it is.
+
+    Another node may have it mounted at this moment: what mkfs, fsck or a recovered
+    journal writes would destroy it.
+    """
+    if content.kind in (ContentKind.BLANK, ContentKind.INTERRUPTED):
+        text = "contains no file system, and is not formatted for readers of several"
+        text = f"{text} nodes: {_ONE_WRITER}, or create it as a clone"
+        return _unfit(request, disk, text)
+    if other := _other_content(request, disk, content):
+        return other
+    if past.needs_recovery is None:
+        return NodeOutcome(read=CostlyRead.RECOVERY)
+    if past.needs_recovery:
+        text = "another node writes to it, or its journal must be recovered, which a"
+        text = f"{text} mount for readers of several nodes does not do: {_ONE_WRITER}"
+        return _unfit(request, disk, f"{text}, and unstage it")
+    return _mount_content(request, disk, content)
+
+
+def _other_content(request: Stage, disk: Disk, content: Content) -> NodeOutcome | None:
+    """Return the failure of a disk with other content than requested, else None."""
+    is_file_system = content.kind is ContentKind.FILE_SYSTEM
+    if is_file_system and _fits(request.fs_type, content.type):
+        return None
+    named = f'fs_type "{request.fs_type}"' if request.fs_type else "a file system"
+    text = f"contains {content.type}, requested {named}: must be blank or match"
+    return _unfit(request, disk, f"{text}; not changed")
 
 
 def _unfit(request: Stage, disk: Disk, text: str) -> NodeOutcome:
@@ -164,7 +226,16 @@ def _mount_content(request: Stage, disk: Disk, content: Content) -> NodeOutcome:
     options = request.mount_flags
     if fs_type == "xfs" and "nouuid" not in options:
         options = (*options, "nouuid")
+    if request.is_for_readers:
+        options = _for_readers(options, content.type)
     return NodeOutcome(action=MountDisk(disk, request.staging_path, fs_type, options))
+
+
+def _for_readers(options: tuple[str, ...], fs_type: str) -> tuple[str, ...]:
+    """Return options with which a mount writes nothing to its disk."""
+    required = ("ro", *filter(None, (WITHOUT_RECOVERY.get(fs_type),)))
+    kept = (o for o in options if o != "rw" and o not in required)
+    return (*kept, *required)
 
 
 def _expand(
@@ -172,7 +243,8 @@ def _expand(
 ) -> NodeOutcome:
     """Expand a file system that is smaller than its disk: clones, offline expansion."""
     disk = snapshot.disk(staged.number)
-    if disk is None or past.has(ExpandFileSystem) or staged.is_read_only:
+    is_fixed = staged.is_read_only or request.is_for_readers
+    if disk is None or past.has(ExpandFileSystem) or is_fixed:
         return NodeOutcome()
     if snapshot.size_bytes is None:
         return NodeOutcome(read=CostlyRead.SIZE)

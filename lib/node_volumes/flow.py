@@ -73,6 +73,9 @@ class NodeVolumesFlow:
             snapshot = self._observe(request, read, past)
             if snapshot.content is not None:
                 past = dataclasses.replace(past, content=snapshot.content)
+            if snapshot.needs_recovery is not None:
+                needs_recovery = snapshot.needs_recovery
+                past = dataclasses.replace(past, needs_recovery=needs_recovery)
             outcome = decide.decide(request, snapshot, past)
             if outcome.failure is not None:
                 raise outcome.failure
@@ -106,8 +109,11 @@ class NodeVolumesFlow:
             check = act.act(self.kernel, action, request.volume)
         if self._on_action is not None:
             self._on_action(request.volume.id, action, self._clock() - began)
-        content = None if isinstance(action, MakeFileSystem) else past.content
-        return NodeCallHistory((*past.actions, action), check or past.check, content)
+        actions = (*past.actions, action)
+        past = dataclasses.replace(past, actions=actions, check=check or past.check)
+        if isinstance(action, MakeFileSystem):
+            return dataclasses.replace(past, content=None, needs_recovery=None)
+        return past
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ class Stage:
 
     fs_type: empty for that which the disk has, else ext4. mount_flags: options of
     mount. mkfs_options: checked words, used when a blank disk is formatted.
+    is_for_readers: other nodes have the disk, too; nothing may be written to it.
     """
 
     volume: NodeVolume
@@ -31,6 +32,7 @@ class Stage:
     mount_flags: tuple[str, ...] = ()
     mkfs_options: tuple[str, ...] = ()
     is_block: bool = False
+    is_for_readers: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,12 +70,13 @@ class Unstage:
 class NodeExpand:
     """Disk and file system have at least this size. path: staged or published.
 
-    required_bytes: 0 for the size that the disk has.
+    required_bytes: 0 for the size that the disk has. is_for_readers: as of Stage.
     """
 
     volume: NodeVolume
     path: str
     required_bytes: int = 0
+    is_for_readers: bool = False
 
 
 Request = Stage | NodePublish | NodeUnpublish | Unstage | NodeExpand
@@ -84,6 +87,8 @@ class CostlyRead(enum.Enum):
 
     CONTENT = "content"
     """Of a disk that is not mounted: one child process."""
+    RECOVERY = "whether a journal must be recovered"
+    """Of a disk that is not mounted: one child process for XFS."""
     SIZE = "size of the mounted file system"
 
 
@@ -93,8 +98,9 @@ class Snapshot:
 
     mounts: those of btrfs carry the number of their disk. lookup: the volume's disk.
     disks: all. entry: of the request's own path. has_folder: the folder of that path
-    exists. content, size_bytes: None unless read; of the volume's disk. block_targets:
-    where its device file is mounted, read for a raw block volume with one writer.
+    exists. content, size_bytes, needs_recovery: None unless read; of the volume's disk.
+    block_targets: where its device file is mounted, read for a raw block volume with
+    one writer.
     """
 
     mounts: tuple[Mount, ...]
@@ -104,6 +110,7 @@ class Snapshot:
     has_folder: bool
     content: Content | None = None
     size_bytes: int | None = None
+    needs_recovery: bool | None = None
     block_targets: tuple[str, ...] = ()
 
     def disk(self, number: DeviceNumber | None) -> Disk | None:
@@ -205,12 +212,14 @@ Action = OnDisk | OnPath
 class NodeCallHistory:
     """Actions of this call; it ends with the call.
 
-    check: result of fsck. content: as read in this call, unless formatted since.
+    check: result of fsck. content, needs_recovery: as read in this call, unless
+    formatted since.
     """
 
     actions: tuple[Action, ...] = ()
     check: Check | None = None
     content: Content | None = None
+    needs_recovery: bool | None = None
 
     def has(self, kind: type[Action]) -> bool:
         """Report whether an action of a kind was carried out."""

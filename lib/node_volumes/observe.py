@@ -76,6 +76,9 @@ def _with(
     disk = snapshot.lookup.disk
     if read is CostlyRead.CONTENT and disk is not None:
         return dataclasses.replace(snapshot, content=kernel.probe(disk.path))
+    if read is CostlyRead.RECOVERY and disk is not None:
+        needs_recovery = kernel.needs_recovery(disk.path)
+        return dataclasses.replace(snapshot, needs_recovery=needs_recovery)
     if read is CostlyRead.SIZE:
         mount = mount_of(snapshot, request)
         mounted = snapshot.disk(mount.number) if mount is not None else None

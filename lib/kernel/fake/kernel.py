@@ -41,12 +41,18 @@ _MOUNT_FLAGS = frozenset(
 
 @dataclasses.dataclass
 class FakeDisk:
-    """A disk. uuid: of its file system; clones share it. check: what fsck reports."""
+    """A disk. uuid: of its file system; clones share it. check: what fsck reports.
+
+    is_dirty: its journal must be recovered, or a machine has it mounted writable. One
+    disk may be plugged into several machines. writes: what has written to it.
+    """
 
     disk: Disk
     content: Content = BLANK
     uuid: str = ""
     check: Check = Check.CLEAN
+    is_dirty: bool = False
+    writes: list[str] = dataclasses.field(default_factory=list)
     is_present: bool = True
     is_broken: bool = False
     is_held: bool = False
@@ -205,6 +211,11 @@ class FakeKernel:
             raise errors.Busy(f"open {device}: Device or resource busy")
         return disk.content
 
+    def needs_recovery(self, device: str) -> bool:
+        """Report whether a file system that is not mounted here is incomplete."""
+        self._begin("needs_recovery")
+        return self._disk(device).is_dirty
+
     def file_system_size(self, mount: Mount, device: str) -> int:
         """Return the bytes that a mounted file system occupies of its disk."""
         self._begin("file_system_size")
@@ -227,13 +238,19 @@ class FakeKernel:
             raise errors.Failed(f"format {device} as {fs_type}: in use")
         size_bytes = disk.disk.size_bytes
         disk.content = Content(ContentKind.FILE_SYSTEM, fs_type, size_bytes)
+        disk.is_dirty = False
+        disk.writes.append("mkfs")
         self._numbers += 1
         disk.uuid = f"uuid-{self._numbers}"
 
     def check_file_system(self, device: str) -> Check:
         """Check a file system of the ext family."""
         self._begin("check_file_system")
-        return self._disk(device).check
+        disk = self._disk(device)
+        if disk.is_dirty:
+            disk.writes.append("recovery")
+            disk.is_dirty = False
+        return disk.check
 
     def mount(
         self, device: str, target: str, fs_type: str, options: Sequence[str]
@@ -268,6 +285,7 @@ class FakeKernel:
             of_file_system | {access},
         )
         self._mounted.append(_Mounted(mount, disk))
+        _written_by_mount(disk, fs_type, options)
 
     def bind(self, source: str, target: str) -> None:
         """Mount a directory on a directory, or a device file on a file."""
@@ -318,6 +336,10 @@ class FakeKernel:
         if mounted.is_busy:
             raise errors.Busy(f"unmount {target}", "target is busy")
         self._mounted.remove(mounted)
+        disk = mounted.disk
+        is_used = any(other.disk is disk for other in self._mounted)
+        if disk is not None and not is_used and "rw" in mounted.mount.super_options:
+            disk.is_dirty = False
 
     def expand(self, fs_type: str, device: str, target: str) -> None:
         """Expand a mounted file system to the size of its disk."""
@@ -326,6 +348,7 @@ class FakeKernel:
         if fs_type not in _EXPANDABLE or self._at(target) is None:
             raise errors.Failed(f"expand {fs_type} on {device}")
         size_bytes = disk.disk.size_bytes
+        disk.writes.append("expand")
         disk.content = dataclasses.replace(disk.content, size_bytes=size_bytes)
 
     def usage(self, path: str) -> Usage:
@@ -402,6 +425,17 @@ class FakeKernel:
         options = frozenset({"rw"})
         root = Mount(DeviceNumber(8, 1), "/", "/", options, "ext4", "/dev/root")
         return _Mounted(root, None)
+
+
+def _written_by_mount(disk: FakeDisk, fs_type: str, options: Sequence[str]) -> None:
+    """Recover the journal, as a read-only mount does too, and begin to write."""
+    skips = {"noload", "norecovery", "rescue=nologreplay"} & set(options)
+    if disk.is_dirty and not skips and fs_type != "ext2":
+        disk.writes.append("recovery")
+        disk.is_dirty = False
+    if "ro" not in options:
+        disk.writes.append("mount")
+        disk.is_dirty = True
 
 
 def _is_fs(mounted: _Mounted) -> bool:

@@ -126,6 +126,10 @@ class LinuxKernel:
         """Return the content of a disk that is not mounted."""
         return probing.probe(self._runner, device)
 
+    def needs_recovery(self, device: str) -> bool:
+        """Report whether a file system that is not mounted here is incomplete."""
+        return probing.needs_recovery(self._runner, device)
+
     def file_system_size(self, mount: Mount, device: str) -> int:
         """Return the bytes that a mounted file system occupies of its disk.
 

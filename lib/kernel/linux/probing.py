@@ -41,6 +41,23 @@ def _verdict(finished: commands.Finished, device: str) -> Content:
     return Content(kind, type)
 
 
+def needs_recovery(runner: commands.Commands, device: str) -> bool:
+    """Report whether the journal of a file system must be recovered.
+
+    Only the log of XFS shows it, which xfs_logprint reads without changing it.
+
+    Source: xfsprogs logprint/log_misc.c (xlog_print_find_head and its callers).
+    """
+    answer = signatures.needs_recovery(_ends(device, 0))
+    if answer is not None:
+        return answer
+    finished = runner.run(["xfs_logprint", "-t", device], device, _TIMEOUT_S)
+    if finished.code != 0:
+        text = f"xfs_logprint {device}: exit {finished.code}"
+        raise errors.Failed(text, finished.output)
+    return "state: <CLEAN>" not in finished.output
+
+
 def superblock(device: str, offset: int = 0, length: int = 4096) -> bytes:
     """Return the beginning of a disk, which may be mounted."""
     return _ends(device, 0).at(offset, length)

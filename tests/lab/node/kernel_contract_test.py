@@ -220,6 +220,19 @@ def test_a_file_system_is_made_found_mounted_and_expanded(
     assert kernel.usage(target).total_bytes > usage.total_bytes
 
 
+@pytest.mark.parametrize("fs_type", KINDS)
+def test_what_was_unmounted_needs_no_recovery(ground: Ground, fs_type: str) -> None:
+    """tests/lab/node/readers_test.py has what does."""
+    kernel = ground.kernel
+    disk = ground.plug(SERIAL, SIZE)
+    kernel.make_file_system(disk.path, fs_type, ())
+    assert not kernel.needs_recovery(disk.path)
+    stage = folder_in(ground, "stage")
+    kernel.mount(disk.path, stage, fs_type, ())
+    kernel.unmount(stage)
+    assert not kernel.needs_recovery(disk.path)
+
+
 @pytest.mark.parametrize("fs_type", ["xfs", "btrfs"])
 def test_an_interrupted_mkfs_is_recognised_and_completed(
     ground: Ground, fs_type: str

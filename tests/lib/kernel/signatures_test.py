@@ -156,3 +156,38 @@ def test_verdicts_are_combined(
     blkid: Content, own: tuple[Content, ...], expected: Content
 ) -> None:
     assert signatures.combine(blkid, own) == expected
+
+
+def written(superblock: bytes, offset: int, data: bytes) -> bytes:
+    return superblock[:offset] + data + superblock[offset + len(data) :]
+
+
+VALID, INVALID = b"\x01\x00", b"\x00\x00"
+LOG_ROOT = (30605312).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize(
+    ("disk", "expected"),
+    [
+        pytest.param({1024: ext(0x4, 0x2)}, False, id="ext4, unmounted"),
+        pytest.param({1024: ext(0x4, 0x6)}, True, id="ext4, journal in use"),
+        pytest.param(
+            {1024: written(ext(0, 0x2), 58, VALID)}, False, id="ext2, unmounted"
+        ),
+        pytest.param(
+            {1024: written(ext(0, 0x2), 58, INVALID)}, True, id="ext2, in use"
+        ),
+        pytest.param({0x10000: btrfs(b"_BHRfS_M")}, False, id="btrfs without a log"),
+        pytest.param(
+            {0x10000: written(btrfs(b"_BHRfS_M"), 0x60, LOG_ROOT)},
+            True,
+            id="btrfs with a log",
+        ),
+        pytest.param({0: xfs(0)}, None, id="XFS shows it in its log alone"),
+        pytest.param({}, None, id="nothing"),
+    ],
+)
+def test_whether_a_journal_must_be_recovered(
+    disk: Mapping[int, bytes], expected: bool | None
+) -> None:
+    assert signatures.needs_recovery(ends(disk)) is expected
