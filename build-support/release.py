@@ -226,13 +226,25 @@ def is_source(file: str) -> bool:
 def own_files(root: pathlib.Path, component: str) -> set[str]:
     """Return the files of a component's chart and image that a release contains."""
     top = f"charts/{component}/"
-    tracked = run(root, "git", "ls-files", top, f"images/{component}/").splitlines()
+    tracked = tracked_files(root, top, f"images/{component}/")
     return {
         file
         for file in tracked
         if not file.removeprefix(top).startswith(_NOT_BUILT)
-        and not file.endswith(("/BUILD", "README.md"))
+        and not file.endswith(("/BUILD", "README.md", "/shared.schema.json"))
     }
+
+
+def tracked_files(root: pathlib.Path, *folders: str) -> list[str]:
+    """Return the files of folders in git; in place of links, the files behind them."""
+    files = []
+    for file in run(root, "git", "ls-files", *folders).splitlines():
+        if (root / file).is_symlink():
+            target = (root / file).resolve().relative_to(root.resolve())
+            files += tracked_files(root, str(target))
+        else:
+            files.append(file)
+    return files
 
 
 def stated_versions(root: pathlib.Path, component: str) -> dict[str, str]:

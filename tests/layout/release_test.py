@@ -163,6 +163,9 @@ USES = {"lib/disks.py": {"capdvp", "csi-controller"}}
 CHANGES: dict[str, tuple[str, set[str]]] = {
     **{f"program of {name}": (MAIN[name], {name}) for name in FOUR},
     **{f"chart of {name}": (f"charts/{name}/values.yaml", {name}) for name in FOUR},
+    "library of charts": ("charts/library/templates/_pod.tpl", set(FOUR)),
+    "page of that library": ("charts/library/README.md", set()),
+    "rows of its schema": ("charts/library/shared.schema.json", set()),
     "library of two": ("lib/disks.py", USES["lib/disks.py"]),
     "library of the other cloud": ("lib/servers.py", set()),
     "page": ("docs/page.md", set()),
@@ -185,6 +188,8 @@ def module(tmp_path: pathlib.Path) -> pathlib.Path:
     for name in FOUR:
         chart = CHART.replace("openstack-ccm", name).format(version="0.1.0", app="0")
         (tmp_path / f"charts/{name}/Chart.yaml").write_text(chart)
+        (tmp_path / f"charts/{name}/charts").mkdir()
+        (tmp_path / f"charts/{name}/charts/library").symlink_to("../../library")
     git(tmp_path, "add", "-A")
     for name in FOUR:
         git(tmp_path, "commit", "-q", "--allow-empty", "-m", name)

@@ -7,7 +7,6 @@ Reviewers read it; a test renders it again and compares.
 import dataclasses
 import json
 import pathlib
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ PLATFORM_OF_DVP = "d8-cloud-provider-dvp"
 SYSTEM = "kube-system"
 OPENSTACK = "openstack"
 UMBRELLA = "cloud-provider-openstack"
-"""The chart of all components for OpenStack; carries a copy of each."""
+"""The chart of all components for OpenStack; contains the chart of each."""
 COMPONENTS = ("cloud-data-discoverer", "csi-controller", "csi-node", "openstack-ccm")
 """Charts of the umbrella."""
 DVP_UMBRELLA = "cloud-provider-dvp"
@@ -41,10 +40,8 @@ UMBRELLAS: Mapping[str, Sequence[str]] = {
     ),
 }
 """Charts of all components of a cloud, with their components."""
-NOT_CARRIED = frozenset({(DVP_UMBRELLA, "cloud-data-discoverer", "crds")})
-"""Umbrella, component and folder: kinds of which the cloud has no objects."""
 LIBRARY = "library"
-"""The chart whose templates the others use; each carries a copy of it."""
+"""The chart whose templates the others use; each contains it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -190,59 +187,15 @@ def render_from(
     return helm.run(where, words)
 
 
-def component(
-    root: pathlib.Path, chart: str, umbrella: str = UMBRELLA
-) -> Mapping[str, str]:
-    """Return the texts of a chart's files that an umbrella carries, by path in it.
-
-    Without the library, whose templates are shared within an umbrella.
-    """
-    top = folder(root, chart)
-    kept = (
-        name
-        for name in ("templates", "files", "crds")
-        if (umbrella, chart, name) not in NOT_CARRIED
-    )
-    nested = [file for name in kept for file in sorted((top / name).glob("*"))]
-    files = [top / "Chart.yaml", top / "values.yaml", top / "values.schema.json"]
-    return {
-        str(file.relative_to(top)): file.read_text()
-        for file in (*files, *nested)
-        if file.name != "BUILD"
-    }
-
-
 def library(root: pathlib.Path) -> Mapping[str, str]:
-    """Return the texts of the library's files that charts carry, by path in it."""
+    """Return the texts of the library's files that helm loads, by path in it."""
     top = folder(root, LIBRARY)
     files = [top / "Chart.yaml", *sorted((top / "templates").iterdir())]
     return {str(file.relative_to(top)): file.read_text() for file in files}
 
 
-def carried(root: pathlib.Path, chart: str, copy: str = LIBRARY) -> pathlib.Path:
-    """Return the folder in which a chart carries its copy of another one."""
-    return folder(root, chart) / "charts" / copy
-
-
-def vendor(root: pathlib.Path) -> None:
-    """Write the copies: the library in every chart, components in the umbrellas."""
-    for chart in sorted({snapshot.chart for snapshot in SNAPSHOTS}):
-        _write(carried(root, chart), library(root))
-    for umbrella, parts in UMBRELLAS.items():
-        for chart in parts:
-            copy = carried(root, umbrella, chart)
-            _write(copy, component(root, chart, umbrella))
-
-
-def _write(copy: pathlib.Path, files: Mapping[str, str]) -> None:
-    shutil.rmtree(copy, ignore_errors=True)
-    for name, text in files.items():
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_text(text)
-
-
 def rewrite(where: places.Places, root: pathlib.Path) -> tuple[pathlib.Path, ...]:
-    """Write the copies of the library, then render every snapshot into its file.
+    """Render every snapshot into its file.
 
     Returns the files that have changed: snapshots, and components for clusterctl.
 
@@ -251,7 +204,6 @@ def rewrite(where: places.Places, root: pathlib.Path) -> tuple[pathlib.Path, ...
     """
     from lib.lab.charts import clusterctl  # renders by functions of this module
 
-    vendor(root)
     changed = []
     for snapshot in SNAPSHOTS:
         file, text = snapshot.file(root), render(where, root, snapshot)

@@ -295,7 +295,7 @@ class Release:
         """Remove it, and see that nothing is left but what helm keeps by rule."""
         self.ground.helm("uninstall", self.chart, "--namespace", self.home)
         folder = charts.folder(ROOT, self.chart)
-        # Those of an umbrella are in its copies of other charts.
+        # Those of an umbrella are in the charts of its components.
         crds = (*folder.glob("crds/*.yaml"), *folder.glob("charts/*/crds/*.yaml"))
         read = [yaml.safe_load(file.read_text()) for file in crds]
         kept = {(item["kind"], "", item["metadata"]["name"]) for item in read}

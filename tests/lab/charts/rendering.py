@@ -2,6 +2,7 @@
 
 import difflib
 import pathlib
+import re
 import tarfile
 from collections.abc import Sequence
 
@@ -10,6 +11,11 @@ from lib.lab.charts import charts, helm
 
 ROOT = pathlib.Path()
 """A checkout, or a sandbox with the chart in it."""
+_UNRELEASED = re.compile(
+    r"/(BUILD|snapshots/.*|clusterctl/.*|shared\.schema\.json)$"
+    r"|/charts/.*/(README\.md|\.helmignore|charts/.*)$"
+)
+"""Files of a chart's folder, and of those to which it links, that no archive has."""
 
 
 def check_snapshot(renderer: places.Places, snapshot: charts.Snapshot) -> None:
@@ -34,9 +40,10 @@ def released(renderer: places.Places, snapshot: charts.Snapshot) -> str:
     output = helm.run(renderer, ("package", folder, "--destination", target))
     archive = pathlib.Path(output.rpartition(": ")[2].strip())
     names = set(tarfile.open(archive).getnames())
-    carried = {f"charts/{charts.LIBRARY}/{name}" for name in charts.library(ROOT)}
-    assert {f"{snapshot.chart}/{name}" for name in carried} <= names
-    print(f"{archive.name}: {len(names)} files, {len(carried)} of them the library's")
+    library = {f"charts/{charts.LIBRARY}/{name}" for name in charts.library(ROOT)}
+    assert {f"{snapshot.chart}/{name}" for name in library} <= names
+    assert [name for name in names if _UNRELEASED.search(name)] == []
+    print(f"{archive.name}: {len(names)} files, {len(library)} of them the library's")
     return charts.render_from(renderer, archive, snapshot.values(ROOT), snapshot)
 
 
