@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+    from _typeshed import WriteableBuffer  # pants: no-infer-dep
 
 BYTES_MAX = 256 * 2**20
 """A list of 100,000 ports has half of it."""
