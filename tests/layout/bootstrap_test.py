@@ -1,4 +1,4 @@
-"""`./pants` starts on a machine with Python 3.11 alone that reaches package registries."""
+"""`./pants` starts with Python 3.11 alone, where package registries can be reached."""
 
 import os
 import pathlib
