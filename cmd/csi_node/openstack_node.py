@@ -83,9 +83,14 @@ class Server:
     def _config_drive(self) -> bytes | None:
         """Read the config drive: the disk with its label first, then all others.
 
-        Never a volume: what is on it was written by users of the cluster.
+        Never a volume: what is on it was written by users of the cluster. A disk that
+        does not answer may be one, and reading it would not end.
         """
-        disks = [disk for disk in self._kernel.disks() if not is_volume(disk.serial)]
+        disks = [
+            disk
+            for disk in self._kernel.disks()
+            if not disk.is_silent and not is_volume(disk.serial)
+        ]
         links = self._kernel.links("by-label")
         labelled = {
             link.number for link in links if link.name.lower() == config_drive.LABEL

@@ -151,11 +151,11 @@ class NodePlugin:
         registering = self._registration(endpoint)
         rpcs = self._rpcs(endpoint)
         http = self._http()
-        self.report_orphans()
         if http is not None:
             http.start()
         rpcs.start()
         self._log.info("serving", endpoint=endpoint)
+        self.report_orphans()
         loop = threading.Thread(
             target=registering.run if registering else stop.wait,
             args=(stop,) if registering else (),
@@ -172,7 +172,7 @@ class NodePlugin:
     def report_orphans(self) -> None:
         """Log and count mounts of disks that disappeared; they are not changed."""
         try:
-            disks, mounts = self._kernel.disks(), self._mounts()
+            disks, mounts = self._kernel.disks(has_serials=False), self._mounts()
             orphaned = orphans.find(mounts, disks, self._kubelet, self._program.driver)
         except errors.KernelError as error:
             self._log.warning("cannot search orphaned mounts", err=str(error))
@@ -205,7 +205,7 @@ class NodePlugin:
         slots = self._program.slots
         if slots is None:
             return limits.of_bus(disks, own)
-        devices = [disk for disk in disks if slots.takes(disk)]
+        devices = [disk for disk in disks if slots.takes(disk) or disk.is_silent]
         own |= limits.published(mounts, self._kubelet)
         return limits.of_slots(slots.most, devices, own)
 

@@ -24,7 +24,8 @@ class Disk:
     """A whole disk; partitions are not listed.
 
     name: the kernel's ("vdb"). path: of its device file. serial: as /sys has it, empty
-    when it has none; virtio keeps its first 20 characters.
+    when it has none; virtio keeps its first 20 characters. is_silent: the disk did not
+    answer when it was asked for its serial.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Disk:
     number: DeviceNumber
     serial: str
     size_bytes: int
+    is_silent: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

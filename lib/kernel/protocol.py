@@ -22,8 +22,11 @@ class Changes(Protocol):
 class Kernel(Protocol):
     """One machine. Every method may raise KernelError."""
 
-    def disks(self) -> tuple[Disk, ...]:
-        """Return every whole disk."""
+    def disks(self, has_serials: bool = True) -> tuple[Disk, ...]:
+        """Return every whole disk.
+
+        has_serials: False for callers that need none: no disk is asked then.
+        """
         ...
 
     def links(self, folder: str) -> tuple[Link, ...]:

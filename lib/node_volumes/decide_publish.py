@@ -50,6 +50,9 @@ def _unusable(
     if disk is None:
         text = f'volume "{volume.id}": the disk of {path} ({staged.source}) disappeared'
         return failed(FailureReason.NOT_STAGED, f"{text}; stage the volume again")
+    if disk.is_silent:
+        text = f'volume "{volume.id}": {disk.path} does not answer'
+        return failed(FailureReason.UNCERTAIN, text)
     if not fits(disk, volume.serial):
         text = f"{path} is a mount of {disk.path} with serial {disk.serial}"
         return failed(

@@ -38,6 +38,9 @@ class Lookup:
         return f"searched for {searched} and its serial; present: {present}{tail}"
 
 
+NOT_SEARCHED = Lookup(None, (), (), ())
+
+
 def names(serial: str) -> tuple[str, ...]:
     """Return the names below /dev/disk/by-id that a disk with this serial may have.
 
@@ -60,7 +63,7 @@ def find(
 
     links: of by-id. further: links that the cloud's metadata names for this serial. A
     link counts only while the disk that it points to has no other serial: udev may be
-    late.
+    late. A disk that does not say its serial is none: it may be that of another volume.
     """
     searched = names(serial)
     named = {link.number for link in links if link.name in searched}
@@ -68,6 +71,7 @@ def find(
     matching = [
         disk
         for disk in disks
+        if not disk.is_silent
         if has_serial(disk, serial) or (disk.number in named and fits(disk, serial))
     ]
     only = matching[0] if len(matching) == 1 else None
@@ -77,9 +81,13 @@ def find(
 
 def _present(links: Sequence[Link], disks: Sequence[Disk]) -> tuple[str, ...]:
     return (
-        *(f"{disk.name} (serial {disk.serial or 'none'})" for disk in disks),
+        *(f"{disk.name} ({_serial(disk)})" for disk in disks),
         *(link.name for link in links),
     )
+
+
+def _serial(disk: Disk) -> str:
+    return "does not answer" if disk.is_silent else f"serial {disk.serial or 'none'}"
 
 
 def has_serial(disk: Disk, serial: str) -> bool:

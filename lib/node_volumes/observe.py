@@ -36,11 +36,7 @@ def observe(
     Raises:
         KernelError: something could not be read.
     """
-    disks = kernel.disks()
-    serial = request.volume.serial
-    matching = lookup.find(serial, kernel.links("by-id"), disks)
-    if matching.disk is None and not matching.matches:
-        matching = lookup.find(serial, kernel.links("by-id"), disks, hints(serial))
+    disks, matching = _disks(kernel, request, hints)
     mounts = tuple(with_disk(kernel, mount) for mount in kernel.mounts())
     path = own_path(request)
     folder = kernel.entry(posixpath.dirname(path)).kind is EntryKind.DIRECTORY
@@ -53,6 +49,22 @@ def observe(
         block_targets=_block_targets(kernel, request, mounts, matching.disk),
     )
     return _with(kernel, snapshot, request, read)
+
+
+def _disks(
+    kernel: Kernel, request: Request, hints: Hints
+) -> tuple[tuple[Disk, ...], lookup.Lookup]:
+    """Return all disks, and the volume's; none for what needs mounts alone.
+
+    So that a disk that hangs, of whatever volume, keeps none from being unmounted.
+    """
+    if isinstance(request, NodeUnpublish | Unstage):
+        return (), lookup.NOT_SEARCHED
+    disks, serial = kernel.disks(), request.volume.serial
+    matching = lookup.find(serial, kernel.links("by-id"), disks)
+    if matching.disk is None and not matching.matches:
+        matching = lookup.find(serial, kernel.links("by-id"), disks, hints(serial))
+    return disks, matching
 
 
 def _block_targets(

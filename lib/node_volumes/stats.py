@@ -45,7 +45,8 @@ def _read(kernel: Kernel, volume_id: str, path: str) -> Stats:
         return Stats(problem=f"not mounted at {path}")
     is_block = entry.kind is EntryKind.BLOCK
     number = entry.number if is_block else with_disk(kernel, mount).number
-    disk = next((disk for disk in kernel.disks() if disk.number == number), None)
+    disks = kernel.disks(has_serials=False)
+    disk = next((disk for disk in disks if disk.number == number), None)
     if disk is None:
         return Stats(problem=f"the disk below {path} disappeared")
     if is_block:

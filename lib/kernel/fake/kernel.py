@@ -45,6 +45,7 @@ class FakeDisk:
 
     is_dirty: its journal must be recovered, or a machine has it mounted writable. One
     disk may be plugged into several machines. writes: what has written to it.
+    is_silent: it does not answer when it is asked for its serial.
     """
 
     disk: Disk
@@ -52,6 +53,7 @@ class FakeDisk:
     uuid: str = ""
     check: Check = Check.CLEAN
     is_dirty: bool = False
+    is_silent: bool = False
     writes: list[str] = dataclasses.field(default_factory=list)
     is_present: bool = True
     is_broken: bool = False
@@ -136,10 +138,10 @@ class FakeKernel:
 
     # Reads.
 
-    def disks(self) -> tuple[Disk, ...]:
+    def disks(self, has_serials: bool = True) -> tuple[Disk, ...]:
         """Return every whole disk."""
-        self._begin("disks")
-        return tuple(d.disk for d in self.machine_disks if d.is_present)
+        self._begin("disks" if has_serials else "disks without serials")
+        return tuple(_shown(d) for d in self.machine_disks if d.is_present)
 
     def links(self, folder: str) -> tuple[Link, ...]:
         """Return the links of a folder of /dev/disk."""
@@ -425,6 +427,12 @@ class FakeKernel:
         options = frozenset({"rw"})
         root = Mount(DeviceNumber(8, 1), "/", "/", options, "ext4", "/dev/root")
         return _Mounted(root, None)
+
+
+def _shown(disk: FakeDisk) -> Disk:
+    if not disk.is_silent:
+        return disk.disk
+    return dataclasses.replace(disk.disk, serial="", is_silent=True)
 
 
 def _written_by_mount(disk: FakeDisk, fs_type: str, options: Sequence[str]) -> None:

@@ -1,11 +1,13 @@
 """Disks and their links, from the trees /sys and /dev."""
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 from collections.abc import Iterator
 
 from lib.kernel import errors
+from lib.kernel.linux import serials
 from lib.kernel.model import DeviceNumber, Disk, Link
 
 SECTOR_BYTES = 512
@@ -14,21 +16,54 @@ _PAGE_HEADER = 4
 """Source: SPC-4, 7.8.15 unit serial number VPD page (80h)."""
 
 
-def disks(dev: pathlib.Path, sys: pathlib.Path) -> tuple[Disk, ...]:
-    """Return every whole disk by name; one removed in the meantime is omitted."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListedDisk:
+    """A disk as /sys lists it. serial_file: which asks the disk; None: it has none.
+
+    sequence: of this disk; the next disk with its name and number has another.
+    """
+
+    disk: Disk
+    sequence: int
+    serial_file: pathlib.Path | None
+
+    @property
+    def key(self) -> serials.Key:
+        """What no other disk ever has."""
+        return (self.disk.name, self.disk.number, self.sequence)
+
+
+def disks(dev: pathlib.Path, sys: pathlib.Path) -> tuple[ListedDisk, ...]:
+    """Return every whole disk by name; one removed in the meantime is omitted.
+
+    No disk is asked for anything.
+    """
     return tuple(_disks(dev, sys))
 
 
-def _disks(dev: pathlib.Path, sys: pathlib.Path) -> Iterator[Disk]:
+def _disks(dev: pathlib.Path, sys: pathlib.Path) -> Iterator[ListedDisk]:
     for folder in sorted(_folders(sys / "block")):
         with contextlib.suppress(OSError, ValueError):
-            yield Disk(
+            serial_file = folder / "serial"
+            asks = serial_file.exists()
+            disk = Disk(
                 name=folder.name,
                 path=str(dev / folder.name.replace("!", "/")),
                 number=number((folder / "dev").read_text()),
-                serial=_serial(folder),
+                serial="" if asks else _serial(folder),
                 size_bytes=int((folder / "size").read_text()) * SECTOR_BYTES,
             )
+            yield ListedDisk(disk, _sequence(folder), serial_file if asks else None)
+
+
+def _sequence(folder: pathlib.Path) -> int:
+    """Return the number of a disk's appearance; before Linux 5.15 that of its folder.
+
+    Source: Linux Documentation/ABI/stable/sysfs-block, diskseq.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        return int((folder / "diskseq").read_text())
+    return folder.stat().st_ino
 
 
 def _folders(block: pathlib.Path) -> list[pathlib.Path]:
@@ -49,13 +84,13 @@ def number_of(device: int) -> DeviceNumber:
 
 
 def _serial(folder: pathlib.Path) -> str:
-    """Read the serial: of virtio (20 characters), of NVMe, else SCSI's page 80."""
-    for name in ("serial", "device/serial"):
-        with contextlib.suppress(OSError):
-            return (folder / name).read_text(errors="replace").strip(" \0\n")
+    """Read a serial that the kernel keeps in memory: of NVMe, else SCSI's page 80."""
+    with contextlib.suppress(OSError):
+        text = (folder / "device/serial").read_text(errors="replace")
+        return text.strip(serials.STRIPPED)
     with contextlib.suppress(OSError):
         page = (folder / "device/vpd_pg80").read_bytes()[_PAGE_HEADER:]
-        return page.decode(errors="replace").strip(" \0\n")
+        return page.decode(errors="replace").strip(serials.STRIPPED)
     return ""
 
 

@@ -5,15 +5,16 @@ caller loses patience: fsck and mkfs of a large disk continue while callers retr
 """
 
 import contextlib
+import dataclasses
 import errno
 import os
 import pathlib
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lib.kernel import errors, mountinfo, signatures
-from lib.kernel.linux import commands, devices, probing, watching
+from lib.kernel.linux import commands, devices, probing, serials, watching
 from lib.kernel.model import (
     EXT,
     Check,
@@ -70,12 +71,20 @@ class LinuxKernel:
         self._sys = sys
         # A hundred calls in parallel read a hundred disks each.
         self._disks = SharedRead(lambda: devices.disks(dev, sys))
+        self._serials = serials.Serials()
         self._links = SharedRead(lambda: devices.links(dev / "disk" / _BY_ID))
         self._mounts = SharedRead(_read_mounts)
 
-    def disks(self) -> tuple[Disk, ...]:
-        """Return every whole disk, by a read that has begun since the call."""
-        return self._disks.get(time.monotonic())
+    def disks(self, has_serials: bool = True) -> tuple[Disk, ...]:
+        """Return every whole disk, by a read that has begun since the call.
+
+        Outside that read, disks are asked for serials that are not known yet.
+        """
+        listed = self._disks.get(time.monotonic())
+        files = {item.key: item.serial_file for item in listed if item.serial_file}
+        read = self._serials.of if has_serials else self._serials.known
+        answers = read(files)
+        return tuple(_with_serial(item, answers) for item in listed)
 
     def links(self, folder: str) -> tuple[Link, ...]:
         """Return the links of a folder of /dev/disk."""
@@ -256,6 +265,17 @@ _KINDS = (
     (stat.S_ISBLK, EntryKind.BLOCK),
     (stat.S_ISLNK, EntryKind.SYMLINK),
 )
+
+
+def _with_serial(
+    listed: devices.ListedDisk, answers: Mapping[serials.Key, serials.SerialAnswer]
+) -> Disk:
+    answer = answers.get(listed.key)
+    if answer is None:
+        return listed.disk
+    return dataclasses.replace(
+        listed.disk, serial=answer.serial, is_silent=answer.is_silent
+    )
 
 
 def _options(options: Sequence[str]) -> tuple[str, ...]:

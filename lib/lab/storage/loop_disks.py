@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import itertools
 import os
 import pathlib
 import stat
@@ -30,6 +31,7 @@ _INFO_BYTES = 232
 _FLAGS_AT = 52
 """Source: Linux include/uapi/linux: loop.h (struct loop_config), fs.h (BLKFLSBUF)."""
 _MAJOR = 7
+_SEQUENCE = itertools.count(1)
 _TRIES = 20
 
 
@@ -172,10 +174,19 @@ class Machine:
         """Write the disk's part of /sys: its real size and number, our serial."""
         folder = self.sys / "block" / disk.name
         folder.mkdir(exist_ok=True)
+        (folder / "serial").unlink(missing_ok=True)
         (folder / "serial").write_text(f"{serial}\n")
+        # A serial belongs to one disk for its life: this is another disk from now on.
+        (folder / "diskseq").write_text(f"{next(_SEQUENCE)}\n")
         for name in ("size", "dev"):
             with contextlib.suppress(FileExistsError):
                 (folder / name).symlink_to(f"/sys/block/{disk.name}/{name}")
+
+    def silence(self, disk: LoopDisk) -> None:
+        """Make a disk hang when it is asked for its serial; `show` ends that."""
+        file = self.sys / "block" / disk.name / "serial"
+        file.unlink()
+        os.mkfifo(file)
 
     def unplug(self, disk: LoopDisk) -> None:
         """Remove the disk's links and its parts of /dev and /sys."""

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from lib.kernel.linux import devices, watching
+from lib.kernel.linux import commands, devices, kernel, watching
 from lib.kernel.model import DeviceNumber, Disk
 
 SERIAL = "11111111-2222-3333-4444-555555555555"
@@ -42,16 +42,17 @@ def disk(sys: pathlib.Path, name: str, **files: bytes) -> pathlib.Path:
 def test_serials(sys: pathlib.Path, files: dict[str, bytes], expected: str) -> None:
     disk(sys, "vdb", **files)
     number = DeviceNumber(254, 16)
-    assert devices.disks(pathlib.Path("/dev"), sys) == (
-        Disk("vdb", "/dev/vdb", number, expected, 2**20),
-    )
+    runner = commands.Commands({})
+    linux = kernel.LinuxKernel(runner, pathlib.Path("/dev"), sys)
+    assert linux.disks() == (Disk("vdb", "/dev/vdb", number, expected, 2**20),)
+    assert runner.started == 0
 
 
 def test_a_disk_that_is_half_removed_is_omitted(sys: pathlib.Path) -> None:
     (disk(sys, "vdb") / "size").unlink()
     disk(sys, "vdc")
     (observed,) = devices.disks(pathlib.Path("/dev"), sys)
-    assert observed.name == "vdc"
+    assert observed.disk.name == "vdc"
     assert devices.disks(pathlib.Path("/dev"), sys / "absent") == ()
 
 

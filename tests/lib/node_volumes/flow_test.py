@@ -568,3 +568,58 @@ def test_errors_of_the_kernel(
     assert failure(node, STAGE_XFS).reason is reason
     node.settle(STAGE_XFS)
     assert node.disk.content == fs("xfs")
+
+
+def _silent(make_node: MakeNode, *before: Request) -> Node:
+    """Return a node beside whose volume another disk hangs."""
+    node = make_node(fs("ext4"))
+    for request in before:
+        node.settle(request)
+    node.kernel.plug("vdc", "another-volume-serial", GIB).is_silent = True
+    node.kernel.calls.clear()
+    return node
+
+
+@pytest.mark.parametrize(
+    ("before", "request_"),
+    [
+        pytest.param((STAGE, PUBLISH), UNPUBLISH, id="unpublish"),
+        pytest.param((STAGE,), UNSTAGE, id="unstage"),
+        pytest.param(
+            (STAGE_BLOCK, PUBLISH_BLOCK),
+            NodeUnpublish(VOLUME, DEVICE),
+            id="unpublish a raw disk",
+        ),
+    ],
+)
+def test_what_is_unmounted_needs_no_disk(
+    make_node: MakeNode, before: Sequence[Request], request_: Request
+) -> None:
+    node = _silent(make_node, *before)
+    node.disk.is_silent = True
+    node.settle(request_)
+    assert "disks" not in node.kernel.calls
+    assert "links" not in node.kernel.calls
+
+
+def test_a_disk_that_does_not_answer_is_no_volume(make_node: MakeNode) -> None:
+    """Not even with a link of udev, which may be that of the disk before it."""
+    node = make_node(fs("ext4"))
+    node.disk.is_silent = True
+    with pytest.raises(CallFailed) as caught:
+        node.settle(STAGE)
+    assert caught.value.reason is FailureReason.TIMED_OUT
+    assert "vdb (does not answer)" in caught.value.message
+    assert "probe" not in node.kernel.calls
+
+
+def test_a_staged_disk_that_does_not_answer_is_kept(make_node: MakeNode) -> None:
+    node = make_node(fs("ext4"))
+    node.settle(STAGE)
+    node.settle(PUBLISH)
+    node.disk.is_silent = True
+    mounts = node.kernel.mounts()
+    with pytest.raises(CallFailed) as caught:
+        node.settle(PUBLISH)
+    assert caught.value.reason is FailureReason.UNCERTAIN
+    assert node.kernel.mounts() == mounts
