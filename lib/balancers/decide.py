@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 from lib.balancers import model, translate
 from lib.balancers.model import Action, Snapshot, Source
+from lib.cloud import errors
 from lib.cloud.load_balancers import Observed, Plan, Results, Target
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.steps import GateState, Notice, Problem
+from lib.cloud.steps import CommonReason, GateState, Notice, Problem
 from lib.plans import model as plans
 from lib.reconcile.outcome import Outcome
 
@@ -47,8 +48,17 @@ def _observed(
 
 
 def _failure(snapshot: Snapshot, error: Exception, why: str) -> Decided:
-    """Return the outcome for a Service that could not be read."""
-    return Outcome(failure=error, events=(failed(snapshot, why),))
+    """Return the outcome for a Service that could not be read.
+
+    Its Event is repeated each time. A mass absence is counted among the problems, too;
+    that it is new is reported by the same Event.
+    """
+    event = failed(snapshot, why)
+    if not isinstance(error, errors.NotCredible):
+        return Outcome(failure=error, events=(event,))
+    problem = Problem(CommonReason.MASS_ABSENCE, why, is_fatal=True)
+    reported = _reported(snapshot, (problem,))
+    return Outcome(reported, failure=error, events=() if reported else (event,))
 
 
 def failed(snapshot: Snapshot, why: str) -> model.RecordEvent:

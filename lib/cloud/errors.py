@@ -166,6 +166,12 @@ class Unavailable(CloudError):
     reason = "CloudUnavailable"
 
 
+class NotCredible(Unavailable):
+    """More objects are absent at the same time than is plausible."""
+
+    reason = "MassAbsence"
+
+
 class Unsupported(CloudError):
     """The provider lacks it."""
 

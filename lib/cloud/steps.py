@@ -33,6 +33,8 @@ class CommonReason(ProblemReason):
     """The cloud rejected a write, and will as long as nothing changes."""
     DRIFT = "DriftRepaired"
     """Something was changed or deleted by others; it is being repaired."""
+    MASS_ABSENCE = "MassAbsence"
+    """More objects are absent at the same time than is plausible."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

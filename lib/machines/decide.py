@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 from collections.abc import Callable, Collection
 
+from lib.cloud import errors
 from lib.cloud.machines import (
     ConditionState,
     Observed,
@@ -158,6 +159,9 @@ def _unread(
     state = ConditionState(None, Reason.ERROR, unknown.error.summary)
     deleting = None if snapshot.is_desired else unknown.error.summary
     actions = _shown(snapshot, now, rules, state, deleting=deleting)
+    if isinstance(unknown.error, errors.NotCredible):
+        problem = Problem(CommonReason.MASS_ABSENCE, unknown.error.summary)
+        actions += _reported(snapshot, (problem,))
     return Outcome(actions, failure=unknown.error)
 
 

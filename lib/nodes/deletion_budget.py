@@ -9,64 +9,18 @@ the budget.
 import dataclasses
 from collections.abc import Callable, Mapping, Set
 
-CONFIRM_ANNOTATION = "mooring.io/confirm-deletion"
-"""On a Node, with any value: a user allows its deletion whatever the budget."""
+from lib.cloud import absence_limit
+
+CONFIRM_ANNOTATION = absence_limit.CONFIRM_ANNOTATION
 REPORT_EVERY_S = 60.0
 """Period of the Event of a Node whose deletion is suspended; its count increases."""
 
 
-UNHEALTHY_PERCENT = 55
-"""Where more Nodes are absent than this, no absence is credible.
-
-Source: kube-controller-manager, --unhealthy-zone-threshold, default 0.55."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Limit:
-    """How many Nodes may be deleted in any window: the larger of both counts.
-
-    window_s: its length. count: a number of Nodes. percent: of all Nodes.
-    """
-
-    window_s: float = 600.0
-    count: int = 3
-    percent: int = 30
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DeletionBudget:
-    """Numbers of present, deleted and absent Nodes of a cluster.
-
-    nodes: number of present Nodes and of those deleted within the window. deleted:
-    number of those deleted within the window. pending: by UID of each Node whose
-    absence is pending now, in this batch or an earlier one, the number of Nodes that
-    have been absent for longer; without Nodes that a user has confirmed. is_young: the
-    process has not followed the Nodes for a whole window yet. is_elsewhere: no instance
-    of the cluster was observed in this cloud.
-    """
-
-    nodes: int = 0
-    deleted: int = 0
-    pending: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    is_young: bool = False
-    is_elsewhere: bool = False
-
-
-def suspends(budget: DeletionBudget, limit: Limit, uid: str) -> bool:
-    """Report whether the budget suspends the deletion of a Node.
-
-    While the cloud is credible, the Nodes absent for longest are deleted as fast as the
-    limit allows. It is not credible when most Nodes seem absent, or no instance was
-    ever observed: then no Node is deleted.
-    """
-    if budget.is_elsewhere:
-        return True
-    absent = budget.deleted + len(budget.pending)
-    if absent > max(limit.count, budget.nodes * UNHEALTHY_PERCENT // 100):
-        return True
-    share = 0 if budget.is_young else budget.nodes * limit.percent // 100
-    room = max(limit.count, share) - budget.deleted
-    return budget.pending.get(uid, 0) >= room
+UNHEALTHY_PERCENT = absence_limit.UNHEALTHY_PERCENT
+Limit = absence_limit.Limit
+DeletionBudget = absence_limit.Budget
+suspends = absence_limit.suspends
+"""The rule, which is that of load balancers and machines as well."""
 
 
 class Deletions:

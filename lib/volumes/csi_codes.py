@@ -82,6 +82,7 @@ CODES: Mapping[type[errors.CloudError], Code] = {
     errors.Unauthenticated: Code.UNAUTHENTICATED,
     errors.Forbidden: Code.PERMISSION_DENIED,
     errors.Unavailable: Code.UNAVAILABLE,
+    errors.NotCredible: Code.UNAVAILABLE,
     errors.Unsupported: Code.UNIMPLEMENTED,
 }
 """What each refusal of a cloud means to a caller of CSI: the whole taxonomy."""

@@ -15,7 +15,10 @@ from lib.cloud.support import absence_scope, expiring, parallel
 
 CONFIRM_S = 15.0
 """Between the two reads that prove an absence, at least."""
-FORGET_S = 600.0
+IN_USE_S = 660.0
+"""The same for an object in use whose loss nothing else shows: longer than the ten
+minutes for which a cloud may answer wrongly, because its address is lost for good."""
+FORGET_S = 1800.0
 """After which a first read proves nothing any more."""
 WITNESSES = 3
 """Nodes whose instances are read where nothing else shows the project."""
@@ -118,21 +121,36 @@ class Absences(Generic[T]):
             self._guard.observed()
         return answers_by_id
 
-    def left_s(self, keys: Collection[Hashable], deadline: float) -> float:
+    def note_present(self, keys: Collection[Hashable]) -> None:
+        """Record that these absences have ended."""
+        self._absent.drop(keys)
+
+    def left_s(
+        self,
+        keys: Collection[Hashable],
+        deadline: float,
+        confirm_s: float = CONFIRM_S,
+    ) -> float:
         """Return the seconds until these absences are confirmed; 0.0 for no keys.
+
+        confirm_s: how long they must last.
 
         Raises:
             Unavailable: this may not be the project of the cluster.
             CloudError: authentication failed.
         """
         if keys:
-            self._check_home(deadline)
-        return held_s(self._absent, keys, self._clock)
+            self.check_home(deadline)
+        return held_s(self._absent, keys, self._clock, confirm_s)
 
-    def _check_home(self, deadline: float) -> None:
+    def check_home(self, deadline: float) -> None:
         """Check that this is the project of the cluster.
 
         Before anything of the cluster was observed, an instance of a Node shows it.
+
+        Raises:
+            Unavailable: this may not be the project of the cluster.
+            CloudError: authentication failed.
         """
         operation = f"find {self._words.objects}"
         if self._guard.memory.home is None:
@@ -154,13 +172,14 @@ def held_s(
     since: expiring.Expiring[Hashable, float],
     keys: Iterable[Hashable],
     clock: Callable[[], float],
+    confirm_s: float = CONFIRM_S,
 ) -> float:
-    """Return the seconds until conditions have held for CONFIRM_S; note new ones.
+    """Return the seconds until conditions have held for confirm_s; note new ones.
 
     since: when each was first observed, by `clock`.
     """
     now = clock()
-    left = (max(0.0, since.first(key, now) + CONFIRM_S - now) for key in keys)
+    left = (max(0.0, since.first(key, now) + confirm_s - now) for key in keys)
     return max(left, default=0.0)
 
 

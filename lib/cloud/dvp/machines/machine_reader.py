@@ -36,6 +36,7 @@ from lib.cloud.dvp.machines.observed_machine import ParentMachine, Prerequisites
 from lib.cloud.dvp.parent import Parent
 from lib.cloud.machines import Observation, Observed, Ref, Target
 from lib.cloud.model import Seen, Unknown
+from lib.cloud.support import mass_absence
 from lib.kube import objects
 
 CATCH_UP_S = 1.0
@@ -44,6 +45,7 @@ IMAGES: Mapping[str, ParentKind[DiskImage]] = {
     kind.resource.kind: kind
     for kind in (kinds.VIRTUAL_IMAGES, kinds.CLUSTER_IMAGES, kinds.DISK_SNAPSHOTS)
 }
+_REMEDY = "check the parent; delete the Machine of a VM that was deleted"
 T = TypeVar("T", bound=objects.HasMetadata)
 OnNeeded = Callable[[AnyKind, str, str], None]
 
@@ -84,6 +86,7 @@ class MachineReader:
         self._deleted: set[str] = set()
         self._is_selection_refused = False
         self._undetached: dict[str, float] = {}
+        self._mass = mass_absence.MassAbsence("VirtualMachines", _REMEDY, clock)
 
     def note_taken(self, kind: AnyKind, name: str) -> None:
         """Note that the parent calls a name taken: no store may show by whom."""
@@ -119,7 +122,10 @@ class MachineReader:
 
     def _read(self) -> _Shared:
         parent = self._parent
-        parent.items(kinds.VIRTUAL_MACHINES)
+        vms = parent.items(kinds.VIRTUAL_MACHINES).values()
+        listed = {vm.metadata.name for vm in vms}
+        self._mass.observed(listed)
+        self._mass.listed(listed)
         parent.items(kinds.SECRETS)
         attachments = tuple(parent.items(kinds.DISK_ATTACHMENTS).values())
         names = {row.metadata.name for row in attachments}
@@ -154,6 +160,8 @@ class MachineReader:
     def _native(self, target: Target, shared: _Shared) -> ParentMachine:
         machine = machine_ownership.identity(target.ref)
         desired = desired_machine.of(target.spec)
+        if desired is None:
+            self._mass.forget((machine.name,))
         names = self._disk_names(target, desired, shared)
         disks = {
             name: disk
@@ -175,6 +183,8 @@ class MachineReader:
             is_last = machine_deletion.is_done(target, native)
             self.note_deleted(machine.name, is_deleted=vm is None and not is_last)
             native = dataclasses.replace(native, vm=vm)
+            if vm is None and desired is not None:
+                self._mass.check((machine.name,), "find the VM")
         if desired and observed_machine.needs_prerequisites(native, desired):
             needed = self._prerequisites(desired, machine.uid)
             native = dataclasses.replace(native, prerequisites=needed)

@@ -49,6 +49,12 @@ def nothing(call: wire.Call) -> Fault | None:
     return None
 
 
+def genuine(call: wire.Call, answer: wire.Answer) -> wire.Answer:
+    """Return every answer as it is."""
+    del call
+    return answer
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Response:
     status_code: int
@@ -62,8 +68,8 @@ class FakeOpenStack:
     absent: types of services that the catalogue has not.
     latency_s: that each call takes. fault: asked before each call; may also raise, to
     simulate a crash of the process. timeout_s: of the call under way. after: called
-    after each call that was answered. operations: the names of the calls, as metrics
-    show them.
+    after each call that was answered. forge: changes answers, as a proxy or an old
+    replica does. operations: the names of the calls, as metrics show them.
     """
 
     def __init__(self, clock: FakeClock | None = None) -> None:
@@ -77,6 +83,7 @@ class FakeOpenStack:
         self.tls_refs: set[str] = set()
         self.absent: set[str] = set()
         self.fault: Callable[[wire.Call], Fault | None] = nothing
+        self.forge: Callable[[wire.Call, wire.Answer], wire.Answer] = genuine
         self.after: Callable[[wire.Call], None] = lambda call: None
         self._made: collections.Counter[str] = collections.Counter()
         self._lock = threading.RLock()
@@ -133,7 +140,7 @@ class FakeOpenStack:
                 answer = self._true(call)
             if fault is None and answer is not None:
                 self.after(call)
-                return answer
+                return self.forge(call, answer)
         if fault is None or not fault.status:
             raise keystoneauth1.exceptions.ConnectTimeout("injected")
         refusal = _refusal(call.service, fault.status, fault.message)

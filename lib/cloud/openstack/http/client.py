@@ -13,7 +13,7 @@ import random
 import time
 import traceback
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import keystoneauth1.exceptions
@@ -238,7 +238,7 @@ class Client:
     def items(
         self, call: Get, limit: int, kind: type[native.Page[T]], deadline: float
     ) -> tuple[T, ...]:
-        """Return all items of a list, in the cloud's order, `limit` a page.
+        """Return all items of a list, each once, in the cloud's order, `limit` a page.
 
         The next page is asked for at our own endpoint with the marker of the link;
         links themselves may name a host that only the cloud can reach.
@@ -260,7 +260,7 @@ class Client:
             items.extend(page.items)
             marker = answers.next_marker(page, call.operation)
             if not marker:
-                return tuple(items)
+                return _unique(items)
             if marker in markers:
                 raise _broken(call, "the pages of the list go round in a circle")
             markers.add(marker)
@@ -434,3 +434,15 @@ def _headers(endpoint: endpoints.Endpoint, call: Call) -> dict[str, str]:
         if call.service is Service.COMPUTE:
             headers["X-OpenStack-Nova-API-Version"] = version
     return headers
+
+
+def _unique(items: Iterable[T]) -> tuple[T, ...]:
+    """Return each object once, as it was read last.
+
+    Pages overlap when an object is inserted while they are read, and lists that are
+    merged of several databases may contain one twice.
+    """
+    by_id: dict[object, T] = {}
+    for item in items:
+        by_id[getattr(item, "id", None) or len(by_id)] = item
+    return tuple(by_id.values())

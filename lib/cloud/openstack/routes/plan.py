@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping
 
+from lib.cloud import absence_limit
 from lib.cloud.openstack.routes import actions, desire, native
 from lib.cloud.openstack.routes.desire import DesiredTable
 from lib.cloud.openstack.routes.native import Pair, Port, Table
@@ -75,6 +76,8 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
         message = f"router {table.id}: not found, or of another project"
         problem = Problem(Reason.TABLE_UNAVAILABLE, message, is_fatal=True)
         return Plan(problems=(problem,))
+    if implausible := _mass_absence(target, table):
+        return Plan(problems=(implausible,))
     case = _case(target, table)
     record = _record(case, int(now.timestamp()))
     missing, surplus = _routes(case)
@@ -94,6 +97,33 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
         retry_after_s=PROBE_S if case.desired.pending else None,
         object_id=table.id,
     )
+
+
+def _mass_absence(target: Target, table: Table) -> Problem | None:
+    """Return the problem of a list of ports that lacks too many that were used before.
+
+    Else one wrong list sets the condition of all these Nodes.
+    """
+    ids = {port.id for port in table.ports}
+    addresses = {fixed.ip_address for port in table.ports for fixed in port.fixed_ips}
+    is_known: dict[str, bool] = {}
+    for recorded in target.record.entries:
+        entry, node = recorded.entry, recorded.node
+        if node in target.present:
+            if isinstance(entry, AddressPair):
+                exists = entry.port_id in ids
+            else:
+                exists = entry.next_hop in addresses
+            is_known[node] = is_known.get(node, False) or exists
+    absent = sorted(node for node, exists in is_known.items() if not exists)
+    if not absence_limit.is_mass(len(absent), len(is_known), absence_limit.Limit()):
+        return None
+    text = (
+        f"the ports of {len(absent)} of {len(is_known)} Nodes are absent at the same"
+        f" time ({', '.join(absent[:NAMED])}); this is not taken for true, and no"
+        " route is changed: check Neutron"
+    )
+    return Problem(Reason.TABLE_UNAVAILABLE, text, is_fatal=True)
 
 
 def _case(target: Target, table: Table) -> _Case:

@@ -94,10 +94,8 @@ def plan(ref: Ref, observed: Tree, config: settings.LoadBalancer) -> Plan:
         return Plan(problems=(problem,))
     steps: list[Step] = []
     stuck: tuple[Problem, ...] = ()
-    backs_off = any(
-        balancer.provisioning_status == ERROR
-        for balancer in observed.identity.duplicates
-    )
+    beside = (*observed.identity.duplicates, *observed.identity.kept)
+    backs_off = any(balancer.provisioning_status == ERROR for balancer in beside)
     results = Results()
     if main is not None:
         detach = detach_of(ref, main, observed)
@@ -108,11 +106,7 @@ def plan(ref: Ref, observed: Tree, config: settings.LoadBalancer) -> Plan:
         backs_off |= bool(stuck)
     steps += _free_addresses(ref, observed)
     steps += groups.remove(observed.environment, observed.environment.groups)
-    steps += [
-        spare(balancer)
-        for balancer in observed.identity.duplicates
-        if _is_deletable(balancer)
-    ]
+    steps += [spare(each, WHY) for each in beside if _is_deletable(each)]
     if steps:
         return Plan(
             tuple(steps),
@@ -194,9 +188,10 @@ def is_stuck(detach: Detach) -> tuple[Problem, ...]:
     return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
 
 
-def spare(balancer: LoadBalancer) -> Step:
+def spare(
+    balancer: LoadBalancer, why: str = "it was created twice and never used"
+) -> Step:
     """Delete a second load balancer with the ownership tag, without references."""
-    why = "it was created twice and never used"
     path = (f"load balancer {balancer.name}",)
     step = actions.ungated(delete(path, why, balancer, cascades=True))
     return dataclasses.replace(step, group=f"load balancer {balancer.id}")

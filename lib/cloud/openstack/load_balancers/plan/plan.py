@@ -72,9 +72,11 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
 def _wanted(case: Case) -> Plan:
     observed = case.observed.identity
     if observed.absent_in_s:
-        return Plan(retry_after_s=observed.absent_in_s)
+        absent = report.absent(observed)
+        return Plan(retry_after_s=observed.absent_in_s, problems=absent)
     problems = [
         *((observed.problem,) if observed.problem else ()),
+        *report.kept(observed),
         *case.environment.problems,
     ]
     if _is_fatal(problems):
@@ -200,9 +202,11 @@ def _not_active(case: Case) -> Plan:
     is_own = deletion.is_deleted_whole(detach)
     hints = identity.hints_of(case.ref)
     # A name in the status does not show which address was used: delete none then.
-    was_usable = hints.shows_name or bool(
-        identity.addresses(case.balancer, case.environment.floating_ips)
-        & set(hints.addresses)
+    own_ips, ips = case.balancer, case.environment.floating_ips
+    addresses = identity.addresses(own_ips, ips)
+    has_floating_ip = addresses > identity.addresses(own_ips, ())
+    was_usable = (
+        hints.shows_name or has_floating_ip or bool(addresses & {*hints.addresses})
     )
     message = f"load balancer {case.balancer.id} is in status ERROR"
     path = (f"load balancer {case.balancer.name}",)

@@ -6,18 +6,20 @@ Source of the texts that the reference has, too: kubernetes/cloud-provider-opens
 pkg/openstack/loadbalancer.go.
 """
 
+from lib.cloud import absence_limit
 from lib.cloud.load_balancers import Ingress, IpMode, Reason, Results
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.plan.floating import VipEndpoint
 from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import LoadBalancer
-from lib.cloud.openstack.load_balancers.read.observed import Relation, Tree
+from lib.cloud.openstack.load_balancers.read.observed import Identity, Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.desired import Desired, Proxy, Timeouts
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, Problem
+from lib.cloud.support import absence
 
 _ALIASES = {"octavia": "amphora"}
 """Providers with two names. Source: Octavia, "Available Providers"."""
@@ -194,6 +196,33 @@ def stays(observed: Tree) -> tuple[Problem, ...]:
     message = (
         f"objects of the Service on load balancer {ids}, its former one, remain there"
         " until the load balancer that it names now serves it"
+    )
+    return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
+
+
+def absent(observed: Identity) -> tuple[Problem, ...]:
+    """Report a load balancer whose absence has to last before it is recreated."""
+    id_ = observed.absent_id
+    if not id_:
+        return ()
+    message = (
+        f"load balancer {id_} is absent; it is recreated, with another address, once it"
+        f" has been absent for {absence.IN_USE_S / 60:.0f} minutes, or when annotation"
+        f' {absence_limit.CONFIRM_ANNOTATION} is "{id_}"'
+    )
+    return (Problem(Reason.MISSING, message),)
+
+
+def kept(observed: Identity) -> tuple[Problem, ...]:
+    """Report load balancers beside the one in use that only a person may delete."""
+    main = observed.load_balancer
+    if main is None or not observed.kept:
+        return ()
+    ids = ",".join(sorted(balancer.id for balancer in observed.kept))
+    message = (
+        f"load balancer {ids} has the ownership tag of the Service beside {main.id} and"
+        " may have been in use, so it is not deleted; to have it deleted, set"
+        f" annotation {absence_limit.CONFIRM_ANNOTATION}: {ids}"
     )
     return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
 

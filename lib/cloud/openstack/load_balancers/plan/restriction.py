@@ -51,7 +51,7 @@ def to(
 def _pending(only: frozenset[str], observed: Tree) -> str:
     """Return the ID of a load balancer that Octavia is changing; empty without any."""
     own = observed.identity
-    some = (own.load_balancer, *own.duplicates, *own.going)
+    some = (own.load_balancer, *own.duplicates, *own.kept, *own.going)
     pending = (
         balancer.id
         for balancer in some

@@ -69,20 +69,24 @@ def missing_keys(
     observed: Identity,
     missing: Mapping[str, object],
     is_deleting: Callable[[Hashable], bool],
+    tagged: frozenset[str] = frozenset(),
 ) -> list[Hashable]:
     """Return what a Service leads to and is absent, as far as nothing explains it.
 
     missing: what direct reads of IDs answered: an object, an error, or None: not found.
     is_deleting: reports whether an ID or a Service's UID was observed being deleted.
+    tagged: IDs of load balancers that were observed with the Service's tag.
 
     Raises:
         CloudError: it is unknown whether the load balancer exists.
     """
     hints, ids = hints_of(ref), ids_of(ref)
+    if observed.load_balancer is None:
+        ids |= tagged
     keys: list[Hashable] = []
     for id_ in sorted(ids):
         answer = missing.get(id_, errors.NotFound)
-        is_own = id_ == hints.owned_id
+        is_own = id_ == hints.owned_id or id_ in tagged
         if observed.load_balancer is not None and not is_own:
             continue  # a user named it, and it is not used
         if isinstance(answer, errors.CloudError):
@@ -236,7 +240,7 @@ def identify(
 ) -> Identity:
     """Find the Service's load balancer among all of the project."""
     main = _main(ref, load_balancers, floating_ips)
-    beside = (main.load_balancer, *main.duplicates)
+    beside = (main.load_balancer, *main.duplicates, *main.kept)
     known = {balancer.id for balancer in beside if balancer is not None}
     user, own_tag = names_of(ref).user, names_of(ref).ownership_tag
     # Beside an owned one there may be others with its tag that were never left.
@@ -351,6 +355,7 @@ def _of_tagged(
         )
     )
     first, *rest = owned
+    rest = [balancer for balancer in rest if balancer.id != first.id]
     given_id = hints_of(ref).given_id
     problem = None
     if given_id and given_id != first.id:
@@ -359,10 +364,49 @@ def _of_tagged(
             " which it names, is ignored"
         )
         problem = Problem(Reason.NOT_OWNED, message)
-    unused = (
+    unused = [
         balancer for balancer in rest if not is_referred(balancer, ref, floating_ips)
+    ]
+    spares = [
+        balancer for balancer in unused if _is_spare(balancer, first, ref, floating_ips)
+    ]
+    kept = tuple(balancer for balancer in unused if balancer not in spares)
+    return Identity(
+        first, Relation.OWNED, going, tuple(spares), problem=problem, kept=kept
     )
-    return Identity(first, Relation.OWNED, going, tuple(unused), problem=problem)
+
+
+def _is_spare(
+    balancer: LoadBalancer,
+    first: LoadBalancer,
+    ref: Ref,
+    floating_ips: Collection[FloatingIp],
+) -> bool:
+    """Report whether a load balancer beside the one in use was created by mistake.
+
+    An older one, and one that has a floating IP, may have been in use before; then its
+    address may still be. first: the one in use, to which the Service refers.
+    """
+    if balancer.id in hints_of(ref).confirmed:
+        return True
+    has_floating_ip = addresses(balancer, floating_ips) - addresses(balancer, ())
+    return (
+        is_referred(first, ref, floating_ips)
+        and (balancer.created_at or "") >= (first.created_at or "")
+        and not has_floating_ip
+    )
+
+
+def is_released(ref: Ref, floating_ips: Collection[FloatingIp]) -> bool:
+    """Report whether the floating IP in the Service's status leads nowhere.
+
+    Neutron detaches it when the port of its load balancer is deleted: a list that lacks
+    objects cannot show that.
+    """
+    shown = hints_of(ref).addresses
+    return any(
+        not ip.port_id and ip.floating_ip_address in shown for ip in floating_ips
+    )
 
 
 def _of_given(

@@ -24,6 +24,7 @@ from lib.cloud.openstack.load_balancers.read import (
     lists,
     native,
     plan_environment,
+    presence,
 )
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
@@ -34,14 +35,14 @@ from lib.cloud.openstack.load_balancers.read.observed import (
     Tree,
     Version,
 )
-from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.support import absence, absence_scope, expiring
 
 LEAVING_S = 300.0
 """For how long it is remembered that a Service was being deleted."""
 TIMEOUT_S = 120.0
 """Of one observation with all its calls."""
-
+ABSENT_POLL_S = 60.0
+"""Interval at which a load balancer is read whose absence has to last long."""
 
 _WORDS = absence.Words(provider_id.OPENSTACK, "servers", "load balancers")
 _Missing = Mapping[str, native.LoadBalancer | errors.CloudError | None]
@@ -64,6 +65,7 @@ class OctaviaObserver:
         self._absences = absence.Absences(
             absence.DirectReads(self._own, self._has_any), _WORDS, guard, api.now
         )
+        self._presence = presence.Presence(api.now)
         self._twins = expiring.Expiring[Hashable, float](absence.FORGET_S, api.now)
         self._children = children.ChildrenReader(api)
         self._kept = plan_environment.Kept(api.now)
@@ -77,6 +79,7 @@ class OctaviaObserver:
     def note_deleting(self, balancer_id: str) -> None:
         """Record that a load balancer is being deleted."""
         self._absences.note_deleting(balancer_id)
+        self._presence.forget(balancer_id)
 
     def forget(self, balancer_id: str, *, only_members: bool = False) -> None:
         """Drop what is kept of a load balancer that we have changed."""
@@ -184,7 +187,7 @@ class OctaviaObserver:
         for ref in refs:
             try:
                 identities[ref] = self._judged(
-                    ref, index.identify(ref), missing, deadline
+                    ref, index.identify(ref), missing, floating_ips, deadline
                 )
             except errors.CloudError as error:
                 identities[ref] = Unknown(error)
@@ -202,12 +205,23 @@ class OctaviaObserver:
         for balancer in listed:
             if identity.is_deleting(balancer):
                 self._absences.note_deleting(balancer.id)
-        if known & ids or any(_is_of_clusters(balancer, refs) for balancer in listed):
+        if self._presence.note_list(listed, refs, known):
             self._absences.note_home()
-        return self._absences.complete(known, ids, deadline)
+        for ref in refs:
+            known |= self._presence.ids_of(ref)
+        missing = self._absences.complete(known, ids, deadline)
+        self._presence.note_read(
+            [id_ for id_, x in missing.items() if isinstance(x, native.LoadBalancer)]
+        )
+        return missing
 
     def _judged(
-        self, ref: Ref, observed: Identity, missing: _Missing, deadline: float
+        self,
+        ref: Ref,
+        observed: Identity,
+        missing: _Missing,
+        floating_ips: Collection[native.FloatingIp],
+        deadline: float,
     ) -> Identity:
         """Return the identity with the seconds until its absences are confirmed.
 
@@ -216,11 +230,69 @@ class OctaviaObserver:
         """
         if observed.going:
             self._absences.note_deleting(ref.uid)
-        is_deleting = self._absences.is_deleting
-        keys = identity.missing_keys(ref, observed, missing, is_deleting)
-        wait_s = self._absences.left_s(keys, deadline)
-        twins_s = self._twins_s(observed, deadline) if not wait_s else 0.0
-        return dataclasses.replace(observed, absent_in_s=wait_s, twins_in_s=twins_s)
+        self._note_present(ref, observed, floating_ips)
+        keys = identity.missing_keys(
+            ref,
+            observed,
+            missing,
+            self._absences.is_deleting,
+            self._presence.ids_of(ref),
+        )
+        if keys:
+            return self._absent(ref, observed, keys, floating_ips, deadline)
+        shown = [x for x in observed.duplicates if self._presence.was_shown(x.id)]
+        if shown and not identity.hints_of(ref).confirmed:
+            spares = [x for x in observed.duplicates if x not in shown]
+            kept = (*observed.kept, *shown)
+            observed = dataclasses.replace(
+                observed, duplicates=tuple(spares), kept=kept
+            )
+        twins_s = self._twins_s(observed, deadline)
+        return dataclasses.replace(observed, twins_in_s=twins_s)
+
+    def _note_present(
+        self,
+        ref: Ref,
+        observed: Identity,
+        floating_ips: Collection[native.FloatingIp],
+    ) -> None:
+        if observed.load_balancer is not None:
+            addresses = identity.hints_of(ref).addresses
+            self._absences.note_present([(ref.uid, addresses)])
+            self._presence.note_shown(ref, observed, floating_ips)
+
+    def _absent(
+        self,
+        ref: Ref,
+        observed: Identity,
+        keys: Collection[Hashable],
+        floating_ips: Collection[native.FloatingIp],
+        deadline: float,
+    ) -> Identity:
+        """Return the identity of a Service whose load balancer seems absent.
+
+        Raises:
+            CloudError: it is unknown whether the load balancer exists.
+        """
+        self._absences.check_home(deadline)
+        is_leaving = self._leaving.get(ref.uid) is not None
+        confirm_s = self._presence.confirm_s(
+            ref, keys, floating_ips, is_leaving=is_leaving
+        )
+        wait_s = self._absences.left_s(keys, deadline, confirm_s)
+        if wait_s:
+            is_long = confirm_s > absence.CONFIRM_S
+            ids = [key for key in keys if isinstance(key, str)]
+            return dataclasses.replace(
+                observed,
+                absent_in_s=min(wait_s, ABSENT_POLL_S),
+                absent_id=ids[0] if ids and is_long else "",
+            )
+        if not is_leaving:
+            self._presence.note_replaced(ref, keys)
+        return dataclasses.replace(
+            observed, twins_in_s=self._twins_s(observed, deadline)
+        )
 
     def _twins_s(self, observed: Identity, deadline: float) -> float:
         """Return when another load balancer with our tag may be deleted: 0.0: now.
@@ -312,6 +384,7 @@ def is_anything_there(ref: Ref, observed: Identity, environment: Environment) ->
         observed.load_balancer
         or observed.going
         or observed.duplicates
+        or observed.kept
         or observed.former
         or environment.groups
         or any(identity.is_ours(ip, ref) for ip in environment.floating_ips)
@@ -325,12 +398,6 @@ def _by_name(
     for group in sorted(groups, key=lambda group: group.id):
         by_name[group.name] = (*by_name.get(group.name, ()), group)
     return by_name
-
-
-def _is_of_clusters(balancer: native.LoadBalancer, refs: Collection[Ref]) -> bool:
-    clusters = {ref.cluster.id for ref in refs}
-    tags = identity.ownership_tags_of(balancer)
-    return any(names.uid_of(tags, cluster) for cluster in clusters)
 
 
 def _former(

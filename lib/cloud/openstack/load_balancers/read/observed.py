@@ -74,7 +74,9 @@ class Identity:
     used, or a warning. was_lost: another client deleted the owned one. former: those
     that the Service was on before it moved, with objects that remain there.
     absent_in_s, twins_in_s: seconds until it is confirmed that what the Service leads
-    to does not exist, and that the duplicates are not in use; see `absence`.
+    to does not exist, and that the duplicates are not in use; see `absence`. absent_id:
+    of the load balancer whose absence has to last long. kept: others with the Service's
+    tag that only a person may delete, or the deletion of the Service.
     """
 
     load_balancer: LoadBalancer | None = None
@@ -87,6 +89,8 @@ class Identity:
     former: tuple[LoadBalancer, ...] = ()
     absent_in_s: float = 0.0
     twins_in_s: float = 0.0
+    absent_id: str = ""
+    kept: tuple[LoadBalancer, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -150,7 +150,8 @@ class Hints:
     keeps_floating_ip: keep-floatingip, however wrong the rest may be. shows_name: the
     status shows a name without an address. shown_ips: the IP addresses in the
     status; only we write them, while a hostname there may be a user's annotation.
-    names: of the Service's objects; None: not computed yet.
+    names: of the Service's objects; None: not computed yet. confirmed: IDs of load
+    balancers that a user declares to be deleted, or to be deletable.
     """
 
     given_id: str = ""
@@ -160,3 +161,4 @@ class Hints:
     shows_name: bool = False
     shown_ips: tuple[str, ...] = ()
     names: Names | None = dataclasses.field(default=None, compare=False)
+    confirmed: frozenset[str] = frozenset()

@@ -11,6 +11,7 @@ import dataclasses
 import ipaddress
 import re
 
+from lib.cloud import absence_limit
 from lib.cloud.load_balancers import (
     Facts,
     IpFamily,
@@ -73,6 +74,11 @@ def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
         keeps_floating_ip=annotations.get(keys.KEEP_FLOATING_IP) == "true",
         shows_name=any(address and not is_ip(address) for address in addresses),
         shown_ips=tuple(entry.ip for entry in facts.ingress if entry.ip),
+        confirmed=frozenset(
+            annotations.get(absence_limit.CONFIRM_ANNOTATION, "")
+            .replace(",", " ")
+            .split()
+        ),
     )
     ref = Ref(facts.cluster, facts.namespace, facts.name, facts.uid)
     hints = dataclasses.replace(hints, names=names.of(ref))

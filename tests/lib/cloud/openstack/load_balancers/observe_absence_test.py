@@ -1,10 +1,11 @@
 """What a list lacks exists until Octavia itself has said twice that it does not."""
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
-from lib.cloud.load_balancers import Plan
+from lib.cloud.load_balancers import Ingress, Plan
 from lib.cloud.model import Unknown
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
@@ -164,3 +165,99 @@ def test_many_that_a_list_lacks_are_read_at_the_same_time() -> None:
         assert isinstance(plan, Plan)
         assert plan.settled
     assert len(on.cloud.calls) - calls <= 40 * 8
+
+
+def twin_of(driven: driver.Driver, **fields: object) -> str:
+    """Add a load balancer with the same tags; return its ID."""
+    twin = {**driven.balancer, "id": "00000004-0000-4000-8000-0000000000ff"}
+    twin |= {"vip_port_id": "x", "vip_address": "10.0.99.99", **fields}
+    driven.cloud.octavia.load_balancers[str(twin["id"])] = twin
+    return str(twin["id"])
+
+
+def with_floating_ip(driven: driver.Driver) -> str:
+    """Return a twin to whose VIP a floating IP leads."""
+    ip = driven.floating_ip
+    more = {**ip, "id": "ip-2", "floating_ip_address": "198.51.100.77", "port_id": "x"}
+    driven.cloud.neutron.floating_ips["ip-2"] = more
+    return twin_of(driven)
+
+
+def once_in_the_status(driven: driver.Driver) -> str:
+    """Return a twin whose address was in the status while this process ran."""
+    before, id_ = driven.facts.ingress, twin_of(driven)
+    ids = {keys.LOAD_BALANCER_ID: id_, keys.OWNED_ID: id_}
+    was = {key: driven.facts.annotations[key] for key in ids}
+    driven.annotate(dict(ids))
+    driven.change(ingress=(Ingress(ip="10.0.99.99"),))
+    driven.one_pass()
+    driven.annotate(dict(was))
+    driven.change(ingress=before)
+    return id_
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(
+            lambda driven: twin_of(driven, created_at="2020-01-01T00:00:00"), id="older"
+        ),
+        pytest.param(with_floating_ip, id="with a floating IP"),
+        pytest.param(once_in_the_status, id="once in the status"),
+    ],
+)
+def test_a_second_one_that_may_have_been_in_use_is_left_to_a_person(
+    make: Callable[[driver.Driver], str],
+) -> None:
+    """A Problem names it and what to do; then, or with the Service, it is deleted."""
+    driven = start()
+    row, id_ = driven.balancer, make(driven)
+    run(driven, 900)
+    octavia = driven.cloud.octavia
+    assert {str(row["id"]), id_} <= octavia.load_balancers.keys()
+    (problem,) = (p for p in driven.problems if id_ in p.message)
+    assert f"mooring.io/confirm-deletion: {id_}" in problem.message
+    driven.annotate({"mooring.io/confirm-deletion": id_})
+    run(driven, 60)
+    octavia.finish()
+    assert list(octavia.load_balancers) == [row["id"]]
+
+
+def test_a_list_that_names_the_one_in_use_twice_deletes_nothing() -> None:
+    """Pages overlap, and nothing on the Service refers to its ID."""
+    driven = start()
+    driven.annotate({keys.LOAD_BALANCER_ID: None, keys.OWNED_ID: None})
+    driven.change(ingress=(Ingress(hostname="web.example"),))
+
+    def double(call: wire.Call, answer: wire.Answer) -> wire.Answer:
+        body = answer.body or {}
+        if "loadbalancers" not in body:
+            return answer
+        items = wire.objects(body, "loadbalancers")
+        return wire.Answer(200, {"loadbalancers": [*items, *items]})
+
+    driven.cloud.forge = double
+    before = set(driven.cloud.octavia.load_balancers)
+    for _ in range(3):
+        driven.annotate({keys.LOAD_BALANCER_ID: None, keys.OWNED_ID: None})
+        run(driven, 20)
+    assert set(driven.cloud.octavia.load_balancers) == before
+    assert driven.balancer["provisioning_status"] == "ACTIVE"
+
+
+def test_one_that_was_deleted_on_purpose_is_recreated_after_a_word_of_its_owner() -> (
+    None
+):
+    """An internal one: nothing but time would prove its absence."""
+    driven = start()
+    driven.annotate({keys.INTERNAL: "true"})
+    driven.settle()
+    driven.cloud.octavia.finish()
+    was = str(driven.balancer["id"])
+    driven.cloud.octavia._drop(was)
+    run(driven, 60)
+    assert driven.cloud.octavia.load_balancers == {}
+    assert any("11 minutes" in problem.message for problem in driven.problems)
+    driven.annotate({"mooring.io/confirm-deletion": was})
+    run(driven, 60)
+    assert len(driven.cloud.octavia.load_balancers) == 1
