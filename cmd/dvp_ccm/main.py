@@ -38,6 +38,21 @@ DISABLING_CONFIG_MAP = flags.Flag(
     " balancers are not managed.",
     group=flags.LOAD_BALANCERS,
 )
+FORWARDED_ANNOTATIONS = flags.Flag(
+    "forwarded-annotations",
+    kinds.LIST,
+    ("*",),
+    "Prefixes of the annotations of a Service that are copied to the parent, separated"
+    " by commas; * for all.",
+    group=flags.LOAD_BALANCERS,
+)
+FORWARD_EXTERNAL_IPS = flags.Flag(
+    "forward-external-ips",
+    kinds.BOOLEAN,
+    True,
+    "Copy spec.externalIPs of a Service to the parent.",
+    group=flags.LOAD_BALANCERS,
+)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -53,7 +68,13 @@ def _table() -> tuple[flags.Flag[object], ...]:
         )
         for flag in options.FLAGS
     )
-    return (parent_config.PARENT_KUBECONFIG, DISABLING_CONFIG_MAP, *shared)
+    return (
+        parent_config.PARENT_KUBECONFIG,
+        DISABLING_CONFIG_MAP,
+        FORWARDED_ANNOTATIONS,
+        FORWARD_EXTERNAL_IPS,
+        *shared,
+    )
 
 
 FLAGS = _table()
@@ -99,11 +120,13 @@ def run(values: flags.Values) -> int:
     # Heavy, and not needed for --help.
     from dvp_ccm import parent_cluster
     from lib.ccm import manager
+    from lib.cloud.dvp.load_balancers.desired_service import Forwarding
 
     settings = options.read(values, PROVIDER)
     path = values[parent_config.PARENT_KUBECONFIG]
     agents = values[common_flags.USER_AGENT]
-    connect = parent_cluster.opener(path, os.environ, agents)
+    forwarding = Forwarding(values[FORWARDED_ANNOTATIONS], values[FORWARD_EXTERNAL_IPS])
+    connect = parent_cluster.opener(path, os.environ, agents, forwarding)
     uuid = parent_config.read(path, os.environ).cluster_uuid
     settings = dataclasses.replace(settings, cluster_id=uuid)
     program = manager.ManagerProgram(

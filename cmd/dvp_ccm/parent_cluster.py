@@ -7,11 +7,15 @@ from dvp_ccm import version
 from lib.cloud.dvp import config, parent
 from lib.cloud.dvp.instances import cloud
 from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
+from lib.cloud.dvp.load_balancers.desired_service import Forwarding
 from lib.cloud.support.source import Observers, Opened
 
 
 def opener(
-    path: str, env: Mapping[str, str], user_agents: tuple[str, ...]
+    path: str,
+    env: Mapping[str, str],
+    user_agents: tuple[str, ...],
+    forwarding: Forwarding,
 ) -> Callable[[Observers], Opened]:
     """Return what opens the cloud; it raises ConfigError.
 
@@ -23,7 +27,7 @@ def opener(
     def open_cloud(observers: Observers) -> Opened:
         settings = config.read(path, env)
         access = parent.connect(settings, agent, observers.observe, observers.circuit)
-        balancers = DvpLoadBalancers(access)
+        balancers = DvpLoadBalancers(access, forwarding)
         opened = dataclasses.replace(
             cloud.of_parent(access),
             load_balancers=balancers,

@@ -95,8 +95,8 @@ class FakeParent(fake_api.FakeApi):
 
     def _child(self, document: Json) -> Json:
         about, spec = document["metadata"], dict(document["spec"])
-        spec.pop("healthcheck", None)
-        spec.pop("selector", None)
+        passed_on = ("ports", "type", "internalTrafficPolicy", "externalTrafficPolicy")
+        spec = {key: spec[key] for key in passed_on if key in spec}
         owner = {"kind": kinds.HEALTHCHECKED_SERVICES.resource.kind}
         return {
             "metadata": {

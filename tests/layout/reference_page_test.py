@@ -16,7 +16,7 @@ import pytest
 from lib.balancers import preview as balancers_preview
 from lib.ccm import metrics as ccm_metrics
 from lib.cloud import errors, load_balancers, machines, routes, steps
-from lib.cloud.dvp.load_balancers import service_plan
+from lib.cloud.dvp.load_balancers import desired_service
 from lib.cloud.dvp.machines import machine_reasons
 from lib.cloud.openstack.load_balancers.spec import reasons
 from lib.cloud.openstack.routes import desire
@@ -74,7 +74,7 @@ def event_reasons() -> Names:
         steps.CommonReason,
         load_balancers.Reason,
         reasons.OctaviaReason,
-        service_plan.DvpReason,
+        desired_service.DvpReason,
         routes.Reason,
         desire.NeutronReason,
         machines.Reason,

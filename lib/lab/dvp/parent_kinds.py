@@ -465,13 +465,16 @@ def checked_service() -> Json:
             "mode": choice("TCP", "HTTP", "PostgreSQL"),
             "tcp": struct({"targetPort": {"x-kubernetes-int-or-string": True}}),
             "http": anything(),
+            "postgreSQL": anything(),
+            "timeoutSeconds": number(1),
+            "successThreshold": number(1),
+            "failureThreshold": number(1),
         },
         ("mode",),
     )
     check = {
         "initialDelaySeconds": number(0),
         "periodSeconds": number(1),
-        "timeoutSeconds": number(1),
         "probes": rows(probe),
     }
     policy = choice("Cluster", "Local")
@@ -488,7 +491,11 @@ def checked_service() -> Json:
         "clusterIP": loose_text(),
     }
     status = struct(
-        {"conditions": openapi.conditions(), "loadBalancer": anything()},
+        {
+            "conditions": openapi.conditions(),
+            "endpointStatuses": rows(anything()),
+            "loadBalancer": anything(),
+        },
     )
     spec = struct(fields, ("ports",))
     return _definition(kinds.CHECKED_SERVICES, ("swhc",), spec, status)

@@ -144,10 +144,10 @@ def _services(world: World, allocated: Allocated) -> Iterator[Step]:
         yield Step("service-ingress", service, [call])
 
 
-_COPIED = (
-    *("type", "ports", "selector", "externalTrafficPolicy", "externalIPs"),
-    *("loadBalancerClass", "loadBalancerIP"),
-)
+_COPIED = ("type", "ports", "internalTrafficPolicy", "externalTrafficPolicy")
+"""What a ServiceWithHealthchecks passes on. Its Service has no selector, which would
+add endpoints that are not probed, and no class, address, external IPs or source ranges.
+"""
 
 
 def _checked_services(world: World) -> Iterator[Step]:
@@ -158,9 +158,15 @@ def _checked_services(world: World) -> Iterator[Step]:
         if service is None:
             yield Step("checked-service", item, [_own_service(item)])
             continue
-        desired = {name: item.spec[name] for name in _COPIED if name in item.spec}
-        if not _has(desired, service.spec):
-            change = writes.PatchObject(resources.SERVICES, service, {"spec": desired})
+        desired = {
+            "metadata": {
+                "labels": dict(item.metadata.labels),
+                "annotations": dict(item.metadata.annotations),
+            },
+            "spec": {name: item.spec[name] for name in _COPIED if name in item.spec},
+        }
+        if not _has(desired, _shown(service)):
+            change = writes.PatchObject(resources.SERVICES, service, desired)
             yield Step("checked-service", item, [change])
             continue
         balancer = service.status.get("loadBalancer") or {}
@@ -177,6 +183,13 @@ def _has(desired: object, present: object) -> bool:
         pairs = zip(desired, present, strict=False)
         return len(desired) == len(present) and all(_has(*pair) for pair in pairs)
     return desired == present
+
+
+def _shown(service: Item) -> Json:
+    """Return the parts of a Service that its ServiceWithHealthchecks determines."""
+    about = service.metadata
+    metadata = {"labels": dict(about.labels), "annotations": dict(about.annotations)}
+    return {"metadata": metadata, "spec": dict(service.spec)}
 
 
 def _own_service(item: Item) -> CreateObject:

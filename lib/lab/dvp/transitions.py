@@ -176,8 +176,10 @@ TRANSITIONS: Mapping[str, Transition] = {
     ),
     "checked-service": Transition(
         _BALANCER,
-        "ServiceWithHealthchecks makes the Service that it owns",
-        "of the same name; all Pods with the labels are its endpoints",
+        "ServiceWithHealthchecks makes the Service that it owns: type, ports, traffic"
+        " policies, labels, annotations; no selector, class, address or source ranges",
+        "deckhouse, internal/controller of ServiceWithHealthchecks, newest version;"
+        " older ones pass on neither labels nor annotations",
         0.05,
     ),
 }

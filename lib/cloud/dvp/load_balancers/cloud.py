@@ -48,15 +48,20 @@ class DvpLoadBalancers:
 
     uses_endpoints = True
 
-    def __init__(self, parent: Parent) -> None:
+    def __init__(
+        self,
+        parent: Parent,
+        forwarding: desired_service.Forwarding = desired_service.ALL,
+    ) -> None:
         self._parent = parent
+        self._forwarding = forwarding
         self._changes = parent_changes.ParentChanges(parent)
         self._reader = parent_reader.ParentReader(parent, self._changes.follow)
 
     @property
-    def reasons(self) -> tuple[service_plan.DvpReason, ...]:
+    def reasons(self) -> tuple[desired_service.DvpReason, ...]:
         """See the protocol."""
-        return tuple(service_plan.DvpReason)
+        return tuple(desired_service.DvpReason)
 
     def refer(self, facts: Facts) -> Ref:
         """See the protocol."""
@@ -64,7 +69,7 @@ class DvpLoadBalancers:
 
     def parse(self, facts: Facts) -> Spec | Problems:
         """See the protocol."""
-        return desired_service.parse(facts)
+        return desired_service.parse(facts, self._forwarding)
 
     def observe(
         self, targets: Collection[Target], depth: Depth

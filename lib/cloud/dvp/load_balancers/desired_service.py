@@ -6,11 +6,41 @@ import re
 
 from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.load_balancers import Facts, Node, Problems, Reason, Spec
-from lib.cloud.steps import Problem
+from lib.cloud.steps import Problem, ProblemReason
 from lib.process import config
 
 PROVIDER = "dvp://"
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class DvpReason(ProblemReason):
+    """Problems that only Services on DVP have."""
+
+    NO_PARENT_ADDRESS = "NoParentAddress"
+    """The parent does not give the load balancer an address."""
+    NO_VIRTUAL_MACHINE = "NoVirtualMachine"
+    """A Node has no VM, or several VMs have its name: it gets no traffic."""
+    NOT_FORWARDED = "NotForwarded"
+    """The configuration of dvp-ccm does not allow to pass something on."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Forwarding:
+    """How far a Service of the cluster reaches into the parent.
+
+    prefixes: of annotations that are copied; "*" for all. external_ips: whether those
+    are copied. By default all is, as by the reference.
+    """
+
+    prefixes: tuple[str, ...] = ("*",)
+    external_ips: bool = True
+
+    def copies(self, key: str) -> bool:
+        """Report whether an annotation is copied."""
+        return "*" in self.prefixes or key.startswith(self.prefixes)
+
+
+ALL = Forwarding()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,8 +57,9 @@ class DesiredParentPort:
 class DesiredService:
     """The object in the parent, and the Nodes whose VMs are to get the label.
 
-    annotations: key to value, sorted. hosts: names of the Nodes. virtual_machines: by
-    Node, the name of the VM that its provider ID shows. service: "namespace/name".
+    annotations: key to value, sorted. withheld: annotations that are not copied. hosts:
+    names of the Nodes. virtual_machines: by Node, the name of the VM that its provider
+    ID shows. service: "namespace/name".
     """
 
     service: str
@@ -42,6 +73,22 @@ class DesiredService:
     source_ranges: tuple[str, ...]
     hosts: frozenset[str]
     virtual_machines: tuple[tuple[str, str], ...]
+    withheld: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def only_plain(self) -> tuple[str, ...]:
+        """The fields that no ServiceWithHealthchecks passes on to its Service.
+
+        Source: the Service that its controller in deckhouse creates: ports, type, both
+        traffic policies, publishNotReadyAddresses, and nothing else.
+        """
+        fields = {
+            "spec.loadBalancerSourceRanges": self.source_ranges,
+            "spec.loadBalancerClass": self.load_balancer_class,
+            "spec.loadBalancerIP": self.load_balancer_ip,
+            "spec.externalIPs": self.external_ips,
+        }
+        return tuple(field for field, value in fields.items() if value)
 
     @property
     def name(self) -> str:
@@ -57,7 +104,7 @@ class DesiredService:
         )
 
 
-def parse(facts: Facts) -> Spec | Problems:
+def parse(facts: Facts, forwarding: Forwarding) -> Spec | Problems:
     """See the protocol."""
     problems = (*_of_ports(facts), *_of_nodes(facts), *_of_values(facts))
     if any(problem.is_fatal for problem in problems):
@@ -65,6 +112,11 @@ def parse(facts: Facts) -> Spec | Problems:
     nodes = tuple(node for node in facts.nodes if is_vm(node))
     if facts.is_local and facts.serving_nodes is not None:
         nodes = tuple(node for node in nodes if node.name in facts.serving_nodes)
+    annotations = [
+        (key, value)
+        for key, value in sorted(facts.annotations.items())
+        if not key.startswith(lb_names.NOT_COPIED)
+    ]
     desired = DesiredService(
         f"{facts.namespace}/{facts.name}",
         facts.uid,
@@ -72,13 +124,9 @@ def parse(facts: Facts) -> Spec | Problems:
             DesiredParentPort(port.name, port.protocol.value, port.port, port.node_port)
             for port in facts.ports
         ),
-        tuple(
-            (key, value)
-            for key, value in sorted(facts.annotations.items())
-            if not key.startswith(lb_names.NOT_COPIED)
-        ),
+        tuple(row for row in annotations if forwarding.copies(row[0])),
         facts.is_local,
-        facts.external_ips,
+        facts.external_ips if forwarding.external_ips else (),
         facts.load_balancer_class,
         facts.load_balancer_ip,
         facts.source_ranges,
@@ -88,8 +136,20 @@ def parse(facts: Facts) -> Spec | Problems:
             for node in nodes
             if node.provider_id
         ),
+        tuple(row for row in annotations if not forwarding.copies(row[0])),
     )
-    return Spec(desired, problems)
+    return Spec(desired, (*problems, *_withheld(facts, desired)))
+
+
+def _withheld(facts: Facts, desired: DesiredService) -> tuple[Problem, ...]:
+    """Report what the Service asks for, and the administrator does not allow."""
+    names = [f"annotation {key}" for key, _ in desired.withheld]
+    if facts.external_ips and not desired.external_ips:
+        names.append("spec.externalIPs")
+    if not names:
+        return ()
+    text = f"{', '.join(names)}: not passed on to the parent, as dvp-ccm is configured"
+    return (Problem(DvpReason.NOT_FORWARDED, text),)
 
 
 def of(spec: Spec | None) -> DesiredService | None:

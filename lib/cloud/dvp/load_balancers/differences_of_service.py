@@ -4,7 +4,12 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from lib.cloud.dvp import kinds, ownership
-from lib.cloud.dvp.kinds import ParentKind, ParentPort, ParentService
+from lib.cloud.dvp.kinds import (
+    ParentKind,
+    ParentPort,
+    ParentService,
+    ParentServiceSpec,
+)
 from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.dvp.load_balancers.desired_service import (
     DesiredParentPort,
@@ -14,8 +19,14 @@ from lib.cloud.dvp.load_balancers.observed_service import TYPE
 from lib.cloud.explained import FieldChange
 
 Json = dict[str, object]
-_PROBE_TIMES = {"initialDelaySeconds": 10, "periodSeconds": 10, "timeoutSeconds": 1}
-"""Source: deckhouse modules/030-cloud-provider-dvp, images/dvp-common/api."""
+_PROBE_TIMEOUT = {"timeoutSeconds": 1}
+_PROBE_TIMES = {"initialDelaySeconds": 10, "periodSeconds": 10, **_PROBE_TIMEOUT}
+"""The time limit belongs to each probe; the field beside them is that of the reference,
+and has no effect.
+
+Source: deckhouse modules/030-cloud-provider-dvp, images/dvp-common/api, and the type
+ServiceWithHealthchecks.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,7 +96,7 @@ def document(
     }
     if kind is not kinds.SERVICES:
         spec["healthcheck"] = {**_PROBE_TIMES, "probes": _probes(desired.ports)}
-    if desired.load_balancer_class:
+    if kind is kinds.SERVICES and desired.load_balancer_class:
         spec["loadBalancerClass"] = desired.load_balancer_class
     return body
 
@@ -119,7 +130,12 @@ def _annotations(
             yield ServiceDifference(
                 section, key, annotations.get(key, ""), value, value
             )
-    for key in filter(None, recorded.split(",")):
+    former = dict.fromkeys(filter(None, recorded.split(",")))
+    # Those that the reference has copied are not recorded.
+    former |= dict.fromkeys(
+        key for key, value in desired.withheld if annotations.get(key) == value
+    )
+    for key in former:
         if key not in copied:
             changed = True
             if key in annotations:
@@ -146,15 +162,6 @@ def _spec(
     if (spec.external_traffic_policy or "Cluster") != policy or not spec.type:
         old = spec.external_traffic_policy
         yield ServiceDifference("spec", "externalTrafficPolicy", old, policy, policy)
-    ips = spec.external_ips or ()
-    if ips != desired.external_ips:
-        value = list(desired.external_ips) or None
-        old, new = ", ".join(ips), ", ".join(desired.external_ips)
-        yield ServiceDifference("spec", "externalIPs", old, new, value)
-    address = desired.load_balancer_ip
-    if spec.load_balancer_ip != address:
-        old = spec.load_balancer_ip
-        yield ServiceDifference("spec", "loadBalancerIP", old, address, address or None)
 
 
 def _selector(
@@ -173,14 +180,10 @@ def _selector(
 def _of_kind(
     desired: DesiredService, kind: ParentKind[ParentService], service: ParentService
 ) -> Iterator[ServiceDifference]:
-    """Compare what only one of the two kinds has."""
+    """Compare what only one of the two kinds has; see `only_plain`."""
     spec = service.spec
     if kind is kinds.SERVICES:
-        ranges = spec.load_balancer_source_ranges or ()
-        if ranges != desired.source_ranges:
-            value = list(desired.source_ranges) or None
-            old, new = ", ".join(ranges), ", ".join(desired.source_ranges)
-            yield ServiceDifference("spec", "loadBalancerSourceRanges", old, new, value)
+        yield from _of_plain(desired, spec)
         return
     probes = () if spec.healthcheck is None else spec.healthcheck.probes or ()
     probed = [None if probe.tcp is None else probe.tcp.target_port for probe in probes]
@@ -191,13 +194,36 @@ def _of_kind(
         yield ServiceDifference("spec.healthcheck", "probes", old, new, body)
 
 
+def _of_plain(
+    desired: DesiredService, spec: ParentServiceSpec
+) -> Iterator[ServiceDifference]:
+    lists = {
+        "externalIPs": (spec.external_ips or (), desired.external_ips),
+        "loadBalancerSourceRanges": (
+            spec.load_balancer_source_ranges or (),
+            desired.source_ranges,
+        ),
+    }
+    for key, (old, new) in lists.items():
+        if old != new:
+            value = list(new) or None
+            yield ServiceDifference("spec", key, ", ".join(old), ", ".join(new), value)
+    address = desired.load_balancer_ip
+    if spec.load_balancer_ip != address:
+        was = spec.load_balancer_ip
+        yield ServiceDifference("spec", "loadBalancerIP", was, address, address or None)
+
+
 def _probed(ports: tuple[DesiredParentPort, ...]) -> list[int]:
     """Return the ports that are probed; UDP cannot be."""
     return [port.target_port for port in ports if port.protocol == "TCP"]
 
 
 def _probes(ports: tuple[DesiredParentPort, ...]) -> list[Json]:
-    return [{"mode": "TCP", "tcp": {"targetPort": target}} for target in _probed(ports)]
+    return [
+        {"mode": "TCP", "tcp": {"targetPort": target}, **_PROBE_TIMEOUT}
+        for target in _probed(ports)
+    ]
 
 
 def _observed_port(port: ParentPort) -> DesiredParentPort:

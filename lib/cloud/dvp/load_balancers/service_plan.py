@@ -17,7 +17,7 @@ from lib.cloud.dvp.load_balancers import (
     lb_names,
     observed_service,
 )
-from lib.cloud.dvp.load_balancers.desired_service import DesiredService
+from lib.cloud.dvp.load_balancers.desired_service import DesiredService, DvpReason
 from lib.cloud.dvp.load_balancers.observed_service import LabelledVm, ParentObjects
 from lib.cloud.explained import FieldChange
 from lib.cloud.load_balancers import Observed, Plan, Reason, Results, Target
@@ -30,15 +30,6 @@ ADDRESS_LATE_S = 300.0
 """Source: the reference waits for this time in its reconciliation."""
 
 Json = dict[str, object]
-
-
-class DvpReason(ProblemReason):
-    """Problems that only Services on DVP have."""
-
-    NO_PARENT_ADDRESS = "NoParentAddress"
-    """The parent does not give the load balancer an address."""
-    NO_VIRTUAL_MACHINE = "NoVirtualMachine"
-    """A Node has no VM, or several VMs have its name: it gets no traffic."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -124,7 +115,7 @@ def _is_owned(native: ParentObjects, service: ParentService, uid: str) -> bool:
 def _object(desired: DesiredService, native: ParentObjects) -> Iterator[Step]:
     if native.main is None:
         kind = kinds.SERVICES
-        if native.serves_checked:
+        if native.serves_checked and not desired.only_plain:
             kind = kinds.HEALTHCHECKED_SERVICES
         yield _creation(desired, kind, native.cluster_uuid)
         return
@@ -255,14 +246,14 @@ def _reported(
     if existing is None:
         return
     kind, service = existing
-    if kind is not kinds.SERVICES and desired.source_ranges:
-        text = (
-            "spec.loadBalancerSourceRanges: not supported by a"
-            f" {kind.resource.kind} of the parent; ignored: all addresses have access"
-        )
-        yield Problem(CommonReason.UNSUPPORTED, text)
+    if kind is not kinds.SERVICES:
+        yield from _without_effect(desired, kind)
     class_now = service.spec.load_balancer_class or ""
-    if desired.load_balancer_class and class_now != desired.load_balancer_class:
+    if (
+        kind is kinds.SERVICES
+        and desired.load_balancer_class
+        and class_now != desired.load_balancer_class
+    ):
         text = (
             f"spec.loadBalancerClass: the load balancer in the parent has class"
             f' "{class_now}", and cannot change it to "{desired.load_balancer_class}"'
@@ -279,6 +270,20 @@ def _reported(
     )
     reason: ProblemReason = DvpReason.NO_PARENT_ADDRESS
     yield Problem(Reason.UNKNOWN_CLASS if class_name else reason, text)
+
+
+def _without_effect(
+    desired: DesiredService, kind: ParentKind[ParentService]
+) -> Iterator[Problem]:
+    for field in desired.only_plain:
+        text = (
+            f"{field}: not supported by the {kind.resource.kind} that exists in the"
+            " parent; ignored. A Service that is deleted and created again gets a"
+            " plain Service there, and another address"
+        )
+        if field == "spec.loadBalancerSourceRanges":
+            text = text.replace("ignored", "ignored: all addresses have access")
+        yield Problem(CommonReason.UNSUPPORTED, text)
 
 
 def _of_vms(desired: DesiredService, native: ParentObjects) -> Iterator[Problem]:

@@ -57,7 +57,7 @@ def plan(target: Target, native: ParentMachine, now: datetime.datetime) -> Plan:
 def _asked_at(parts: tuple[Part, ...]) -> datetime.datetime | None:
     """Return when the parent accepted the first deletion; None: not yet of all parts.
 
-    Attachments do not count: without its VM none of them is left.
+    Attachments are no parts: without its VM none of them is left.
     """
     times = [about.deletion_timestamp for _, about in parts]
     accepted = [time for time in times if time is not None]

@@ -180,7 +180,8 @@ def target(nodes: tuple[str, ...], facts: Json) -> Target:
             is_local=True,
             serving_nodes=frozenset(nodes),
             **facts,
-        )
+        ),
+        desired_service.Forwarding(),
     )
     assert isinstance(parsed, Spec)
     return Target(ref, parsed)

@@ -13,7 +13,7 @@ from lib.cloud import errors
 from lib.cloud.dvp import kinds, ownership
 from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.dvp.load_balancers.cloud import UNKEPT_S, DvpLoadBalancers
-from lib.cloud.dvp.load_balancers.service_plan import DvpReason
+from lib.cloud.dvp.load_balancers.desired_service import DvpReason, Forwarding
 from lib.cloud.load_balancers import (
     Depth,
     Facts,
@@ -74,6 +74,11 @@ class Scene(ParentBalancers):
 
     def put(self, kind: kinds.ParentKind[Any], document: Json) -> None:
         self.parent.put(kind.resource, document)
+
+    def forward(self, forwarding: Forwarding) -> None:
+        """Serve the Service with another configuration."""
+        assert self._parent is not None
+        self.balancers = DvpLoadBalancers(self._parent, forwarding)
 
     def plan(self, **changes: Any) -> Plan:
         self.served.facts = dataclasses.replace(self.served.facts, **changes)
@@ -204,7 +209,7 @@ def test_a_service_with_healthchecks_probes_tcp_ports(checked: Scene) -> None:
         "initialDelaySeconds": 10,
         "periodSeconds": 10,
         "timeoutSeconds": 1,
-        "probes": [{"mode": "TCP", "tcp": {"targetPort": 30080}}],
+        "probes": [{"mode": "TCP", "tcp": {"targetPort": 30080}, "timeoutSeconds": 1}],
     }
     assert checked.served.facts.ingress == (
         Ingress(ip="198.51.100.1", ip_mode=IpMode.VIP),
@@ -544,11 +549,96 @@ def test_an_address_that_does_not_come_is_reported_after_five_minutes(
     assert words in problem.message
 
 
-def test_source_ranges_that_are_not_applied_are_reported(checked: Scene) -> None:
-    checked.settle(source_ranges=("192.0.2.0/24",))
-    (problem,) = checked.served.plan().problems
+ONLY_PLAIN: dict[str, Json] = {
+    "spec.loadBalancerSourceRanges": {"source_ranges": ("192.0.2.0/24",)},
+    "spec.loadBalancerClass": {"load_balancer_class": "internal"},
+    "spec.loadBalancerIP": {"load_balancer_ip": "198.51.100.9"},
+    "spec.externalIPs": {"external_ips": ("192.0.2.3",)},
+}
+"""Fields that no ServiceWithHealthchecks passes on to its Service."""
+
+
+@pytest.mark.parametrize("field", ONLY_PLAIN)
+def test_a_service_with_a_field_that_health_checks_lose_is_plain(
+    checked: Scene, field: str
+) -> None:
+    assert checked.settle(**ONLY_PLAIN[field])[0] == "create services"
+    spec = checked.parent.only(SERVICES)["spec"]
+    (value,) = ONLY_PLAIN[field].values()
+    shown = list(value) if isinstance(value, tuple) else value
+    assert spec[field.removeprefix("spec.")] == shown
+    assert checked.plan().problems == ()
+
+
+@pytest.mark.parametrize("field", ONLY_PLAIN)
+def test_a_field_that_an_existing_service_with_health_checks_loses_is_reported(
+    checked: Scene, field: str
+) -> None:
+    """It is not written: a definition that drops it would be written for ever."""
+    checked.settle()
+    assert checked.settle(**ONLY_PLAIN[field]) == []
+    (problem,) = checked.plan().problems
+    print(problem.message)
     assert problem.reason is CommonReason.UNSUPPORTED
-    assert "spec.loadBalancerSourceRanges: not supported" in problem.message
+    assert f"{field}: not supported" in problem.message
+    is_open = field == "spec.loadBalancerSourceRanges"
+    assert ("all addresses have access" in problem.message) is is_open
+
+
+ANNOTATIONS = {
+    "metallb.universe.tf/loadBalancerIPs": "10.0.0.1",
+    "metallb.universe.tf/allow-shared-ip": "shared",
+    "external-dns.alpha.kubernetes.io/hostname": "victim.example.com",
+    "network.deckhouse.io/load-balancer-class": "public",
+}
+OUTSIDE: Json = {"annotations": ANNOTATIONS, "external_ips": ("10.222.0.10",)}
+
+
+def test_by_default_all_annotations_and_external_ips_are_passed_on(
+    scene: Scene,
+) -> None:
+    """As by the reference; see docs/SECURITY.md."""
+    scene.settle(**OUTSIDE)
+    document = scene.parent.only(SERVICES)
+    assert ANNOTATIONS.items() <= document["metadata"]["annotations"].items()
+    assert document["spec"]["externalIPs"] == ["10.222.0.10"]
+    assert scene.plan().problems == ()
+
+
+@pytest.mark.parametrize("is_adopted", [False, True], ids=["new", "of the reference"])
+def test_what_is_not_allowed_is_withheld_removed_and_reported(
+    scene: Scene, *, is_adopted: bool
+) -> None:
+    if is_adopted:
+        document = referenced()
+        document["metadata"]["annotations"] = dict(ANNOTATIONS)
+        document["spec"]["externalIPs"] = ["10.222.0.10"]
+        scene.shows(SERVICES, document)
+    scene.forward(Forwarding(("network.deckhouse.io/",), external_ips=False))
+    scene.settle(**OUTSIDE)
+    document = scene.parent.only(SERVICES)
+    copied = document["metadata"]["annotations"]
+    assert copied["network.deckhouse.io/load-balancer-class"] == "public"
+    assert not [key for key in copied if key.startswith(("metallb", "external-dns"))]
+    assert not document["spec"].get("externalIPs")
+    (problem,) = scene.plan().problems
+    print(problem.message)
+    assert (problem.reason, problem.is_fatal) == (DvpReason.NOT_FORWARDED, False)
+    withheld = [key for key in ANNOTATIONS if not key.startswith("network")]
+    assert all(key in problem.message for key in (*withheld, "spec.externalIPs"))
+    assert "load-balancer-class" not in problem.message
+    assert scene.settle() == []
+
+
+def test_a_shorter_list_of_prefixes_removes_what_was_copied_before(
+    scene: Scene,
+) -> None:
+    scene.settle(**OUTSIDE)
+    scene.forward(Forwarding((), external_ips=False))
+    assert scene.settle() == ["patch services"]
+    document = scene.parent.only(SERVICES)
+    assert not ANNOTATIONS.keys() & document["metadata"]["annotations"].keys()
+    assert not document["spec"].get("externalIPs")
 
 
 def test_a_deleted_service_is_confirmed_by_direct_reads(scene: Scene) -> None:
