@@ -3,7 +3,14 @@
 import datetime
 from collections.abc import Collection
 
-from lib.doctor import chart, components, machine_api, pod_states, rights
+from lib.doctor import (
+    chart,
+    components,
+    runtime_extensions,
+    machine_api,
+    pod_states,
+    rights,
+)
 from lib.doctor.model import (
     CheckResult,
     DaemonAccount,
@@ -72,10 +79,10 @@ class ClusterReader:
     def machine_api(
         self, expected: machine_api.MachineProvider
     ) -> machine_api.MachineApi:
-        """Return CRDs, workloads and missing rights of a provider of Cluster API.
+        """Return what `MachineApi` holds of a provider of Cluster API.
 
         Raises:
-            KubeError: CRDs or workloads cannot be read.
+            KubeError: a part of it cannot be read.
         """
         api, timeout_s = self._api, self._timeout_s
         definitions = machine_api.definitions(api, expected, timeout_s)
@@ -88,7 +95,13 @@ class ClusterReader:
                 gaps[str(account)] = self.gaps(rights_, account)
             except errors.KubeError as error:
                 gaps[str(account)] = ReadFailure(str(error))
-        return machine_api.MachineApi(definitions, installed, gaps)
+        return machine_api.MachineApi(
+            definitions,
+            installed,
+            gaps,
+            runtime_extensions.read(api, timeout_s),
+            runtime_extensions.held(api, expected.finalizers, timeout_s),
+        )
 
     def chart(self, expected: chart.UmbrellaChart) -> tuple[CheckResult, ...]:
         """Check a release of an umbrella chart.

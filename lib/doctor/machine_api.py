@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from lib.doctor import components
+from lib.doctor import components, runtime_extensions
+from lib.doctor.runtime_extensions import HeldObject, RuntimeExtension
 from lib.doctor.model import (
     CheckResult,
     CheckState,
@@ -31,7 +32,7 @@ class MachineProvider:
     component: its program, and the name of its ServiceAccount. core: kinds of Cluster
     API that it reads. definitions: its own kinds. contracts: labels of their CRDs, with
     the version that fulfils each contract. rights: those of its chart; those of a Role
-    are in namespace role_namespace.
+    are in namespace role_namespace. finalizers: its own, by kind.
     """
 
     component: str
@@ -40,6 +41,9 @@ class MachineProvider:
     contracts: Mapping[str, str]
     rights: tuple[Right, ...]
     role_namespace: str = "kube-system"
+    finalizers: Mapping[resources.Resource, str] = dataclasses.field(
+        default_factory=dict
+    )
 
     def rights_in(self, namespace: str) -> tuple[Right, ...]:
         """Return the rights of a release. namespace: of that."""
@@ -82,7 +86,8 @@ class MachineApi:
     """What a cluster has. definitions: by name of the CRD; None: not found.
 
     installed: the provider's workloads. gaps: rights that the account of one lacks, by
-    account; a failure where that could not be read.
+    account; a failure where that could not be read. extensions: of Cluster API. held:
+    objects of the provider with finalizers of others.
     """
 
     definitions: Mapping[str, CustomDefinition | None]
@@ -90,6 +95,8 @@ class MachineApi:
     gaps: Mapping[str, tuple[Right, ...] | ReadFailure] = dataclasses.field(
         default_factory=dict
     )
+    extensions: tuple[RuntimeExtension, ...] = ()
+    held: tuple[HeldObject, ...] = ()
 
 
 def name_of(kind: resources.Resource) -> str:
@@ -161,7 +168,19 @@ def results(
             f" CRDs with {contracts}"
         )
         lines = (CheckResult(CHECK, CheckState.OK, text),)
-    return (*lines, *_of_release(expected, cluster), *_of_rights(expected, cluster))
+    return (
+        *lines,
+        *_of_others(cluster),
+        *_of_release(expected, cluster),
+        *_of_rights(expected, cluster),
+    )
+
+
+def _of_others(cluster: MachineApi) -> Iterator[CheckResult]:
+    for text, remedy in runtime_extensions.without_endpoints(cluster.extensions):
+        yield _failed(text, remedy)
+    for text, remedy in runtime_extensions.foreign(cluster.held):
+        yield CheckResult(CHECK, CheckState.WARNING, text, remedy)
 
 
 def _failed(text: str, remedy: str) -> CheckResult:

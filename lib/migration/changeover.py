@@ -294,8 +294,14 @@ def stop(observed: Observed) -> tuple[str, ...]:
 
 
 def back(observed: Observed, namespace: str, chart: str) -> tuple[str, ...]:
-    """Return the commands that remove a chart and start the reference."""
-    starts = (_scale(program, 1, _STOPPED % "null") for program in observed.programs)
+    """Return the commands that remove a chart and start the reference.
+
+    With as many replicas as it had; 1 where it was already stopped.
+    """
+    starts = (
+        _scale(program, max(1, program.desired), _STOPPED % "null")
+        for program in observed.programs
+    )
     return (f"helm uninstall {chart} -n {namespace}", *starts)
 
 

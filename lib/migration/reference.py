@@ -17,6 +17,8 @@ from lib.kube import (
     recommended_labels,
     resources,
 )
+from lib.migration import reference_callers
+from lib.migration.reference_callers import FinalizedObject, ReferenceCaller
 from lib.process import decoding
 
 DRIVER = "cinder.csi.openstack.org"
@@ -53,7 +55,8 @@ class Family:
 
     module: label of Deckhouse's objects. driver: name of the CSIDriver. apps: roles by
     the label `app`. has_programs: its programs are also recognized without Deckhouse.
-    components: of this project, which may have Deckhouse's names.
+    components: of this project, which may have Deckhouse's names. clusters: kind of its
+    objects of Cluster API of which finalizers matter; None: it has none.
     """
 
     module: str
@@ -61,6 +64,7 @@ class Family:
     apps: Mapping[str, ReplacedBy]
     has_programs: bool
     components: Collection[str]
+    clusters: resources.Resource | None = None
 
 
 OPENSTACK = Family(
@@ -209,11 +213,17 @@ class ReferenceProgram:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """State of a cluster. control_plane: number of its hosts that are Nodes."""
+    """State of a cluster. control_plane: number of its hosts that are Nodes.
+
+    extensions: objects by which API server or Cluster API call the reference. finalized:
+    objects of Cluster API, with their finalizers.
+    """
 
     programs: tuple[ReferenceProgram, ...]
     driver: DriverSpec | None = None
     control_plane: int = 0
+    extensions: tuple[ReferenceCaller, ...] = ()
+    finalized: tuple[FinalizedObject, ...] = ()
 
 
 def running(observed: Observed) -> tuple[str, ...]:
@@ -237,7 +247,9 @@ def flag(words: Sequence[str], name: str) -> str:
 
 
 def read(api: client.Api, timeout_s: float, of: Family = OPENSTACK) -> Observed:
-    """Read the cluster: four calls. timeout_s: of each.
+    """Read the cluster: four calls, and a few for objects of Cluster API.
+
+    timeout_s: of each.
 
     Raises:
         KubeError: one of the lists cannot be read.
@@ -251,7 +263,16 @@ def read(api: client.Api, timeout_s: float, of: Family = OPENSTACK) -> Observed:
     nodes = listing.read(api, resources.NODES, _Bare, timeout_s=timeout_s).items
     hosts = [node for node in nodes if _CONTROL_PLANE in node.metadata.labels]
     driver = _driver(api, timeout_s, of.driver)
-    return Observed(tuple(programs), driver, len(hosts))
+    observed = Observed(tuple(programs), driver, len(hosts))
+    if of.clusters is None:
+        return observed
+    # In other namespaces there are Services of others.
+    spaces = {p.namespace for p in programs if p.namespace.startswith("d8-")}
+    return dataclasses.replace(
+        observed,
+        extensions=reference_callers.read(api, timeout_s, of.module, spaces),
+        finalized=reference_callers.finalized(api, timeout_s, of.clusters),
+    )
 
 
 def _driver(api: client.Api, timeout_s: float, name: str) -> DriverSpec | None:

@@ -64,6 +64,7 @@ STATES = {
     clusters_model.ClusterReason.PROVISIONED,
     clusters_model.ClusterReason.WAITING_FOR_MACHINES,
     clusters_model.ClusterReason.CLEANING_UP,
+    clusters_model.ClusterReason.OTHER_FINALIZERS,
 }
 """Reasons of conditions of machines and clusters that are no Events: docs/capdvp.md."""
 

@@ -37,6 +37,10 @@ def machines() -> machine_api.MachineProvider:
         kinds,
         dict.fromkeys(CONTRACTS, capi_kinds.VERSION),
         rights.parse(rights.manifest("capdvp"), "capdvp"),
+        finalizers={
+            capi_kinds.CLUSTERS: capi_kinds.CLUSTER_FINALIZER,
+            capi_kinds.MACHINES: capi_kinds.MACHINE_FINALIZER,
+        },
     )
 
 

@@ -123,7 +123,26 @@ def _delete(snapshot: Snapshot, now: datetime.datetime, rules: ClusterRules) -> 
     pending = [each for each in left if each.target is not None]
     if pending:
         return _clean_up(snapshot, pending, now, rules)
-    return Outcome((*_kept(left), model.RemoveClusterFinalizer()))
+    last = (*_kept(left), *_others(snapshot, now, rules))
+    return Outcome((*last, model.RemoveClusterFinalizer()))
+
+
+def _others(
+    snapshot: Snapshot, now: datetime.datetime, rules: ClusterRules
+) -> tuple[Action, ...]:
+    """Report finalizers of other controllers, such as of a program that was replaced.
+
+    The object stays until they are removed; without ours it is not reconciled again.
+    """
+    finalizers = snapshot.cluster.metadata.finalizers
+    names = [name for name in finalizers if name != rules.kinds.finalizer]
+    if not names:
+        return ()
+    text = (
+        f"waiting for the finalizers of other controllers: {listed(names)}; one whose"
+        " controller does not run any more must be removed"
+    )
+    return _deleting(snapshot, now, rules, ClusterReason.OTHER_FINALIZERS, text)
 
 
 def _kept(left: Sequence[Leftover]) -> tuple[Action, ...]:

@@ -32,6 +32,8 @@ class ClusterReason(steps.ProblemReason):
     """Resources that machines have left are being deleted."""
     CLEANUP_FAILED = "CleanupFailed"
     """The cloud could not be read, or rejected a deletion."""
+    OTHER_FINALIZERS = "OtherFinalizers"
+    """All is deleted here; other controllers keep the object."""
     CLEANUP_SKIPPED = "CleanupSkipped"
     """Another cluster object of this process exists: nothing was deleted."""
 

@@ -4,10 +4,11 @@ Source: deckhouse modules/030-cloud-provider-dvp, both generations: the same wor
 Secrets and variables.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lib.migration import changeover, http_proxy, reference
+from lib.kube import resources
+from lib.migration import changeover, http_proxy, reference, reference_callers
 from lib.migration.changed_items import ChangedItem
 from lib.migration.changeover import Changeover
 from lib.migration.reference import Observed, ReferenceProgram, ReplacedBy
@@ -30,7 +31,16 @@ REFERENCE = reference.Family(
     {**reference.APPS, "capdvp-controller-manager": ReplacedBy.MACHINES},
     has_programs=False,
     components=frozenset(_WORKLOADS.values()),
+    clusters=resources.Resource(
+        "infrastructure.cluster.x-k8s.io",
+        "v1alpha1",
+        "deckhouseclusters",
+        "DeckhouseCluster",
+        True,
+    ),
 )
+_FINALIZER = "deckhousecluster.infrastructure.cluster.x-k8s.io"
+"""Of capdvp; see lib/cloud/dvp/machines/capi_kinds.py."""
 _KUBECONFIG = "DVP_KUBERNETES_CONFIG_BASE64"
 _KEY = "kubernetesConfigBase64"
 _SECRETS = {ReplacedBy.MACHINES: "dvp-credentials-capdvp"}
@@ -55,9 +65,8 @@ def plan(observed: Observed) -> Changeover | None:
     namespace = observed.programs[0].namespace
     roles = {program.role: program for program in observed.programs}
     values = _values(observed, roles)
-    return Changeover(
-        CHART, namespace, values, _differences(roles), _steps(observed, namespace)
-    )
+    rows = (*_differences(roles), *_left_behind(observed))
+    return Changeover(CHART, namespace, values, rows, _steps(observed, namespace))
 
 
 def _values(
@@ -176,6 +185,53 @@ def _differences(
     return tuple(rows)
 
 
+def _left_behind(observed: Observed) -> Iterator[ChangedItem]:
+    """Yield what would call the reference, or wait for it, once it is stopped."""
+    for extension in observed.extensions:
+        item = f"{extension.kind} {extension.name}"
+        yield ChangedItem(item, "calls the reference", "deleted")
+    for row in observed.finalized:
+        for name in reference_callers.foreign(row.finalizers, _FINALIZER):
+            item = f"{row.kind} {row.namespace}/{row.name}"
+            yield ChangedItem(item, f"finalizer {name}", f"finalizer {_FINALIZER}")
+
+
+def _stop(observed: Observed) -> tuple[str, ...]:
+    """Return the commands that stop the reference, and what depends on it.
+
+    What calls it goes first: without its program each call fails.
+    """
+    foreign = {
+        row: reference_callers.foreign(row.finalizers, _FINALIZER)
+        for row in observed.finalized
+    }
+    return (
+        *reference_callers.remove(observed.extensions),
+        *changeover.stop(observed),
+        *(
+            command
+            for row, names in foreign.items()
+            if names
+            for command in reference_callers.without((row,), names)
+        ),
+    )
+
+
+def _back(observed: Observed, namespace: str) -> tuple[str, ...]:
+    """Return the commands of a rollback.
+
+    The reference of the first generation has no finalizer of clusters: ours would keep
+    a deleted one for ever.
+    """
+    uninstall, *starts = changeover.back(observed, namespace, CHART)
+    return (
+        uninstall,
+        *reference_callers.without(observed.finalized, (_FINALIZER,)),
+        *starts,
+        *reference_callers.restore(observed.extensions),
+    )
+
+
 def _steps(
     observed: Observed, namespace: str
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -199,12 +255,9 @@ def _steps(
         (
             f"Stop the reference; disable Deckhouse's module {CHART} first, and keep"
             " its namespace",
-            changeover.stop(observed),
+            _stop(observed),
         ),
         ("Update the CRDs, and install the chart", (crds, install)),
         ("Check", ("mooring doctor --cloud=dvp", "kubectl get nodes,csinodes -A")),
-        (
-            "Roll back, if necessary",
-            changeover.back(observed, namespace, CHART),
-        ),
+        ("Roll back, if necessary", _back(observed, namespace)),
     )

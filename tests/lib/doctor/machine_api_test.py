@@ -25,6 +25,7 @@ EXPECTED = machine_api.MachineProvider(
     (MACHINES,),
     {V1BETA2: "v1alpha1"},
     (Right("list", GROUP, "fakemachines"), LEASES),
+    finalizers={MACHINES: f"fakemachine.{GROUP}"},
 )
 ACCOUNT = "system:serviceaccount:capi:fake-capi"
 Json = dict[str, Any]
@@ -276,3 +277,54 @@ def test_rights_are_asked_for_the_account_in_its_namespace() -> None:
 def test_what_cannot_be_read_is_skipped() -> None:
     (line,) = machine_api.results(EXPECTED, ReadFailure("HTTP 403"))
     assert (line.state, line.text) == (CheckState.SKIPPED, "HTTP 403")
+
+
+EXTENSIONS = resources.Resource(
+    "runtime.cluster.x-k8s.io", "v1beta2", "extensionconfigs", "ExtensionConfig", False
+)
+
+
+def extension(api: Answering, name: str, *ready: bool) -> None:
+    """Create an ExtensionConfig, and a Service with these endpoints."""
+    service = {"namespace": "capi", "name": name}
+    spec = {"clientConfig": {"service": service}}
+    api.put(EXTENSIONS, {"metadata": {"name": name}, "spec": spec})
+    about = {**service, "labels": {"kubernetes.io/service-name": name}}
+    endpoints = [{"conditions": {"ready": is_ready}} for is_ready in ready]
+    api.put(resources.ENDPOINT_SLICES, {"metadata": about, "endpoints": endpoints})
+
+
+def test_an_extension_without_endpoints_is_a_failure() -> None:
+    """Its program was stopped: no MachineDeployment changes its template any more."""
+    api = Answering()
+    whole(api)
+    extension(api, "answers", False, True)
+    extension(api, "starts", False)
+    extension(api, "stopped")
+    read = Read(cluster.ClusterReader(api, 5.0).machine_api(EXPECTED))
+    lines = machine_api.results(EXPECTED, read)
+    failed = [line for line in lines if line.state is CheckState.FAILED]
+    print(*failed, sep="\n")
+    assert [line.text.partition(":")[0] for line in failed] == [
+        "ExtensionConfig starts",
+        "ExtensionConfig stopped",
+    ]
+    assert all("rollouts" in line.text and line.remedy for line in failed)
+
+
+def test_finalizers_of_others_are_listed() -> None:
+    """Those of a program that was replaced keep an object for ever."""
+    api = Answering()
+    whole(api)
+    own = f"fakemachine.{GROUP}"
+    for name, finalizers in {"own": [own], "both": [own, "example.com/old"]}.items():
+        about = {"name": name, "namespace": "capi", "finalizers": finalizers}
+        api.put(MACHINES, {"metadata": about})
+    read = Read(cluster.ClusterReader(api, 5.0).machine_api(EXPECTED))
+    lines = machine_api.results(EXPECTED, read)
+    (line,) = (line for line in lines if "finalizers" in line.text)
+    print(line)
+    assert line.state is CheckState.WARNING
+    assert "FakeMachine capi/both" in line.text
+    assert "example.com/old" in line.text
+    assert own not in line.text

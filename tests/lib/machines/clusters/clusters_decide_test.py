@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from lib.cloud import errors
@@ -282,3 +283,20 @@ def test_long_lists_are_cut() -> None:
     names = [f"vm-{number}" for number in range(30)]
     assert decide.listed(names).endswith("vm-19 and 10 more")
     assert decide.listed(names[:2]) == "vm-0, vm-1"
+
+
+def test_finalizers_of_other_controllers_are_named_before_the_object_is_released() -> (
+    None
+):
+    """Without ours nothing reports them any more: the condition stays."""
+    foreign = "dvp.infrastructure.cluster.x-k8s.io/cluster"
+    about = cluster(deleted=True).metadata
+    about = msgspec.structs.replace(about, finalizers=(FINALIZER, foreign))
+    infrastructure = model.ClusterObject(about, ENDPOINT)
+    known = model.Snapshot(infrastructure, stage=Stage.DELETED, left=())
+    *others, last = actions(known)
+    assert last == model.RemoveClusterFinalizer()
+    (write,) = others
+    assert isinstance(write, model.WriteClusterStatus)
+    assert foreign in str(write.document)
+    assert FINALIZER not in str(write.document)

@@ -4,12 +4,14 @@ import datetime
 import json
 import pathlib
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import yaml
 
+from lib.cloud.dvp.machines import capi_kinds
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.lab.charts import charts
@@ -258,3 +260,112 @@ def test_this_chart_with_the_names_of_deckhouse_is_not_the_reference() -> None:
     own["metadata"]["labels"]["app.kubernetes.io/name"] = "csi-controller-dvp"
     api.put(resources.DEPLOYMENTS, own)
     assert reference.read(api, 1, dvp_changeover.REFERENCE).programs == ()
+
+
+# ---------------------------------------------------------------- what is left behind
+
+EXTENSIONS = resources.Resource(
+    "runtime.cluster.x-k8s.io", "v1beta2", "extensionconfigs", "ExtensionConfig", False
+)
+WEBHOOKS = resources.Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    False,
+)
+CLUSTERS = capi_kinds.CLUSTERS
+OURS = capi_kinds.CLUSTER_FINALIZER
+THEIRS = "dvp.infrastructure.cluster.x-k8s.io/cluster"
+USERS = "example.com/keep"
+
+
+def second_generation() -> Observed:
+    """Read the newest module: it serves a runtime extension, and has a finalizer."""
+    api = fake_api.FakeApi(lambda: NOW)
+    for app in APPS:
+        kind = resources.DAEMON_SETS if app == "csi-node" else resources.DEPLOYMENTS
+        document = workload(app, "dvp-credentials", "kubernetesConfigBase64")
+        document["spec"]["replicas"] = 3
+        api.put(kind, document)
+    service = {"namespace": HOME, "name": "capdvp-webhook", "port": 9443}
+    config = {"service": service, "caBundle": "Q0E="}
+    meta: Any = {"name": "capdvp-extension-config"}
+    api.put(EXTENSIONS, {"metadata": meta, "spec": {"clientConfig": config}})
+    other = {"service": {"namespace": "other", "name": "other"}}
+    meta = {"name": "other"}
+    api.put(EXTENSIONS, {"metadata": meta, "spec": {"clientConfig": other}})
+    labels = {"module": "cloud-provider-dvp"}
+    hook: Any = {"name": "a.b.c", "clientConfig": config}
+    meta = {"name": "capdvp-webhook", "labels": labels}
+    api.put(WEBHOOKS, {"metadata": meta, "webhooks": [hook]})
+    hook_of_others = {"name": "a.b.c", "clientConfig": other}
+    api.put(WEBHOOKS, {"metadata": {"name": "others"}, "webhooks": [hook_of_others]})
+    for name, finalizers in {"new": [USERS, THEIRS], "old": []}.items():
+        meta = {"name": name, "namespace": HOME, "finalizers": finalizers}
+        api.put(CLUSTERS, {"metadata": meta})
+    return reference.read(api, 1, dvp_changeover.REFERENCE)
+
+
+def commands(title: str, observed: Observed) -> tuple[str, ...]:
+    """Return the commands of a step, by the begin of its title."""
+    result = planned(observed)
+    (step,) = (words for name, words in result.steps if name.startswith(title))
+    return tuple(step)
+
+
+def test_the_finalizer_is_that_of_capdvp() -> None:
+    assert dvp_changeover._FINALIZER == OURS
+    assert dvp_changeover.REFERENCE.clusters == CLUSTERS
+
+
+def test_what_calls_the_reference_is_deleted_before_it_is_stopped() -> None:
+    """Else each rollout of a MachineDeployment fails; others' objects stay."""
+    stop = commands("Stop the reference", second_generation())
+    assert stop[:2] == (
+        "kubectl delete extensionconfigs capdvp-extension-config",
+        "kubectl delete validatingwebhookconfigurations capdvp-webhook",
+    )
+    assert not [command for command in stop if "other" in command]
+
+
+def test_a_finalizer_of_the_reference_is_removed_and_one_of_users_stays() -> None:
+    stop = commands("Stop the reference", second_generation())
+    patches = [command for command in stop if "deckhouseclusters" in command]
+    print(patches)
+    assert len(patches) == 1
+    assert patches[0].startswith(f"kubectl -n {HOME} patch deckhouseclusters new")
+    assert THEIRS not in patches[0]
+    assert USERS in patches[0]
+
+
+def test_the_rollback_restores_what_was_observed() -> None:
+    """Extensions with their content, replicas, and finalizers without ours."""
+    back = commands("Roll back", second_generation())
+    print("\n".join(back))
+    scaled = [command for command in back if " scale " in command]
+    assert scaled
+    assert all(command.endswith("--replicas=3") for command in scaled)
+    applied = [command for command in back if command.endswith("kubectl apply -f -")]
+    documents = [json.loads(shlex.split(command)[1]) for command in applied]
+    assert [(d["kind"], d["metadata"]["name"]) for d in documents] == [
+        ("ExtensionConfig", "capdvp-extension-config"),
+        ("ValidatingWebhookConfiguration", "capdvp-webhook"),
+    ]
+    assert documents[0]["spec"]["clientConfig"]["caBundle"] == "Q0E="
+    assert not {"uid", "resourceVersion"} & documents[0]["metadata"].keys()
+    patches = [command for command in back if "deckhouseclusters" in command]
+    assert [
+        json.loads(shlex.split(p)[-1])["metadata"]["finalizers"] for p in patches
+    ] == [
+        [USERS, THEIRS],
+        [],
+    ]
+    assert back.index(patches[0]) < back.index(scaled[0])
+
+
+def test_differences_name_what_is_left_behind() -> None:
+    rows = {row.subject: row for row in planned(second_generation()).differences}
+    assert "ExtensionConfig capdvp-extension-config" in rows
+    assert rows[f"DeckhouseCluster {HOME}/new"].before == f"finalizer {THEIRS}"
+    assert f"DeckhouseCluster {HOME}/old" not in rows
