@@ -29,6 +29,7 @@ def release_hash(
             "digest": chart_digest,
             "namespace": release.namespace,
             "values": release.values,
+            "images": release.images_base,
             "inputs": dict(inputs or {}),
         }
     )[:LENGTH]

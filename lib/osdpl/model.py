@@ -81,7 +81,8 @@ class Release:
     """Desired helm release; its values hold passwords and are not printed.
 
     gates: workloads of other releases that must be Ready before helm is run.
-    openstack_version: of the spec that it is made from.
+    openstack_version: of the spec that it is made from. images_base: registry of the
+    images that only the chart names; empty: that of the chart.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Release:
     values: Tree = dataclasses.field(repr=False)
     gates: tuple[Workload, ...] = ()
     openstack_version: str = ""
+    images_base: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from lib.osdpl import (
     decide,
     desire,
     generating,
+    images,
     live,
     model,
     observe,
@@ -234,7 +235,9 @@ class Planner:
                 release.name,
                 release.namespace,
                 chart.path,
-                release.values,
+                images.relocated(
+                    release.values, chart.path.read_bytes(), release.images_base
+                ),
                 secrets=secrets,
             )
             after = self._helm.template(run, threading.Event())

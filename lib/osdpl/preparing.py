@@ -16,7 +16,7 @@ from lib.helm import command, immutable, releases
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
 from lib.kube import client, errors, objects, resources
-from lib.osdpl import model
+from lib.osdpl import images, model
 from lib.osdpl.actions import Upgrade
 from lib.osdpl.caches import Caches
 from lib.process import decoding
@@ -68,7 +68,7 @@ class Preparation:
         )
         rendered = self._helm.template(template, cancel)
         require_size(run.release, run.values, rendered)
-        jobs = self._changed_jobs(run.release, rendered)
+        jobs = self._changed_jobs(action.release, rendered)
         if action.interrupted is not None:
             self._delete_secret(action.interrupted)
         for name in jobs:
@@ -78,16 +78,20 @@ class Preparation:
     def _exists(self, workload: model.Workload) -> bool:
         return self._uid(_RESOURCES[workload.kind], workload.name) is not None
 
-    def _changed_jobs(self, release: str, rendered: str) -> list[str]:
+    def _changed_jobs(self, release: model.Release, rendered: str) -> list[str]:
         """Return the Jobs that have to be created again.
 
         Raises:
             ImmutableChange: something else cannot be changed.
         """
+        installed = self._installed(release.name)
         try:
-            changes = immutable.changes(self._installed(release), rendered)
+            changes = immutable.changes(installed, rendered)
+            broker = images.broker_change(release, installed, rendered)
         except yaml.YAMLError:
             return []  # helm explains what is wrong with it
+        if broker is not None:
+            raise helm_errors.ImmutableChange(f"upgrade of {release.name}: {broker}")
         conflicts = [
             change
             for change in changes
@@ -100,7 +104,7 @@ class Preparation:
                 f" {immutable.remedy(change)}"
                 for change in conflicts
             )
-            raise helm_errors.ImmutableChange(f"upgrade of {release}: {words}")
+            raise helm_errors.ImmutableChange(f"upgrade of {release.name}: {words}")
         return sorted({change.name for change in changes if change.kind == "Job"})
 
     def _installed(self, release: str) -> tuple[str, ...]:

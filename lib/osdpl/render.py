@@ -146,6 +146,7 @@ def _release(
         values=_values(context, group, service, chart, template),
         gates=graph.gates(name, layers.services(context.spec)),
         openstack_version=context.spec["openstack_version"],
+        images_base=str(context.get("artifacts.images_base_url", "")),
     )
 
 

@@ -16,7 +16,7 @@ from lib.helm import cache, command, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
 from lib.kube import client, errors
-from lib.osdpl import hashing, metrics, preparing, states, upgrade
+from lib.osdpl import hashing, images, metrics, preparing, states, upgrade
 from lib.osdpl.actions import ReadChart, Uninstall, Upgrade
 from lib.osdpl.caches import Caches
 from lib.osdpl.snapshot import Attempt, ChartKey, Work, chart_key
@@ -122,7 +122,9 @@ class Worker:
                 release=release.name,
                 namespace=self._settings.namespace,
                 chart=chart.path,
-                values=release.values,
+                values=images.relocated(
+                    release.values, chart.path.read_bytes(), release.images_base
+                ),
                 labels={
                     states.HASH_LABEL: action.hash,
                     states.OWNER_LABEL: action.owner,

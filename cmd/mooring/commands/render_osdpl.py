@@ -171,19 +171,22 @@ def _write_release(
     import yaml
 
     from lib.helm import model
+    from lib.osdpl import images
 
     pin = model.Pin(release.chart.name, release.chart.version, release.chart.digest)
     chart = charts.get(source or release.chart.repository.url, pin)
+    content = chart.path.read_bytes()
+    complete = images.relocated(release.values, content, release.images_base)
     run = model.Template(
         release=release.name,
         namespace=release.namespace,
         chart=chart.path,
-        values=release.values,
+        values=complete,
     )
     manifests = helm.template(run, threading.Event())
     folder = output / release.name
     folder.mkdir(parents=True, exist_ok=True)
-    values = yaml.safe_dump(release.values, sort_keys=True)
+    values = yaml.safe_dump(complete, sort_keys=True)
     (folder / "values.yaml").write_text(values, encoding="utf-8")
     (folder / "manifests.yaml").write_text(manifests, encoding="utf-8")
     return {

@@ -24,6 +24,9 @@ _OFF = (
 """Objects that are never rendered: copies of images, removal of databases, and tests,
 whose accounts have public passwords."""
 
+RELEASE = "{release}"
+"""In the reference of an image: the place of the OpenStack release."""
+
 _SHARED = {
     "neutron": ("networking", "neutron"),
     "nova": ("compute", "nova"),
@@ -83,10 +86,12 @@ def openstack(
 
 
 def _images(context: Context, contract: Contract) -> dict[str, str]:
+    """Return the images of OpenStack's version; see lib/osdpl/images.py."""
     base_url = str(context.get("artifacts.images_base_url", ""))
     return {
         key: versions.relocate(reference.format(release=context.release), base_url)
         for key, reference in contract.images.items()
+        if RELEASE in reference
     }
 
 

@@ -16,6 +16,7 @@ from lib.osdpl import (
     spec,
     versions,
 )
+from lib.osdpl.services import common
 from lib.process import config
 from tests.lib.osdpl import samples
 
@@ -51,7 +52,11 @@ def test_every_key_of_the_contracts_is_set(tag: str) -> None:
         facts = contract.load(chart, generations)
         values = samples.release(rendered, name).values
         expected = {
-            "images": [f"images.tags.{key}" for key in facts.images],
+            "images": [
+                f"images.tags.{key}"
+                for key, reference in facts.images.items()
+                if common.RELEASE in reference
+            ],
             "replicas": [f"pod.replicas.{key}" for key in facts.replicas],
             "labels": [
                 f"labels.{key}.{field}"
