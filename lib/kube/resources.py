@@ -129,7 +129,7 @@ OPENSTACK_DEPLOYMENTS = Resource(
 OPENSTACK_DEPLOYMENT_STATUSES = Resource(
     _LCM,
     "v1alpha1",
-    "openstackdeploymentstatuses",
+    "openstackdeploymentstatus",
     "OpenStackDeploymentStatus",
     True,
 )

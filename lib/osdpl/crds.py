@@ -86,7 +86,8 @@ def _crd(
     *,
     has_status: bool,
 ) -> model.Tree:
-    plural = f"{kind.lower()}es" if kind.endswith("Status") else f"{kind.lower()}s"
+    # The reference's plural of OpenStackDeploymentStatus is its singular.
+    plural = kind.lower() if kind.endswith("Status") else f"{kind.lower()}s"
     names: dict[str, Any] = {
         "kind": kind,
         "listKind": f"{kind}List",
@@ -95,6 +96,8 @@ def _crd(
     }
     if short:
         names["shortNames"] = [short]
+    if kind == "OpenStackDeployment":
+        names["categories"] = ["all"]
     top = {"apiVersion": STRING, "kind": STRING, "metadata": {"type": "object"}}
     version: dict[str, Any] = {
         "name": model.VERSION,

@@ -25,7 +25,7 @@ from lib.process.clock import utc_now
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
-_WITHOUT_STATUS = ("openstackdeploymentstatuses",)
+_WITHOUT_STATUS = ("openstackdeploymentstatus",)
 """Kinds whose status is a field like any other, not a subresource."""
 
 Hook = Callable[[calls.Call], None]

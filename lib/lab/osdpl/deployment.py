@@ -19,7 +19,7 @@ DEPLOYMENTS = Resource(
 STATUSES = Resource(
     GROUP,
     "v1alpha1",
-    "openstackdeploymentstatuses",
+    "openstackdeploymentstatus",
     "OpenStackDeploymentStatus",
     True,
 )

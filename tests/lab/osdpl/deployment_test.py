@@ -235,7 +235,7 @@ def test_an_install_needs_few_writes_and_no_other_permission(
     counts = collections.Counter(
         (row.verb, row.resource, row.subresource)
         for row in rows
-        if row.resource in ("helmbundles", "openstackdeploymentstatuses")
+        if row.resource in ("helmbundles", "openstackdeploymentstatus")
         or row.resource == "openstackdeployments"
     )
     for key, count in sorted(counts.items()):

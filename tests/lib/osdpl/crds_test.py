@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from lib.kube import resources
 from lib.osdpl import crds, schema_types, spec
 from tests.lib.osdpl import samples
 
@@ -28,6 +29,30 @@ def dump(document: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", crds.documents())
 def test_file_is_current(name: str) -> None:
     assert (FOLDER / name).read_text() == dump(crds.documents()[name])
+
+
+def test_names_are_those_of_the_reference() -> None:
+    """Source: rockoon, its CRD templates and rockoon/kube.py."""
+    names = {
+        document["spec"]["names"]["kind"]: (
+            document["metadata"]["name"],
+            document["spec"]["names"].get("shortNames"),
+            document["spec"]["names"].get("categories"),
+        )
+        for document in crds.documents().values()
+    }
+    group = "lcm.mirantis.com"
+    assert names == {
+        "OpenStackDeployment": (f"openstackdeployments.{group}", ["osdpl"], ["all"]),
+        "OpenStackDeploymentStatus": (
+            f"openstackdeploymentstatus.{group}",
+            ["osdplst"],
+            None,
+        ),
+        "HelmBundle": (f"helmbundles.{group}", None, None),
+    }
+    kind = resources.OPENSTACK_DEPLOYMENT_STATUSES
+    assert f"{kind.plural}.{kind.group}" in names[kind.kind]
 
 
 def test_no_other_files() -> None:
