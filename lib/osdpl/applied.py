@@ -6,13 +6,15 @@ unknown, and what requires it is refused until it has been written again.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from lib.helm import model as helm
-from lib.osdpl import annotations, conditions, upgrade
+from lib.osdpl import annotations, conditions, graph, model, upgrade
+from lib.osdpl.conditions import Phase
 from lib.osdpl.rules import rule
 from lib.osdpl.snapshot import Document
+from lib.process.config import FieldProblem
 
 Revisions = Mapping[str, helm.Revision]
 """Newest revision by release."""
@@ -33,6 +35,40 @@ def newest(candidates: Iterable[str]) -> str:
     return max(known, key=rule.VERSIONS.index, default="")
 
 
+def oldest(candidates: Iterable[str]) -> str:
+    """Return the oldest OpenStack version; empty: one of them is unknown."""
+    known = list(candidates)
+    if not known or any(version not in rule.VERSIONS for version in known):
+        return ""
+    return min(known, key=rule.VERSIONS.index)
+
+
+def endless(
+    change: rule.Change,
+    rendered: model.Rendered,
+    status: Document | None,
+    revisions: Revisions,
+) -> Iterator[FieldProblem]:
+    """Yield the services that keep an upgrade which has not begun from its end.
+
+    Those that cannot be rendered and are installed, or come with the upgrade. One that
+    was refused before, and has no release, changes nothing.
+    """
+    if not change.is_upgrade:
+        return
+    installed = {graph.SERVICE_OF.get(name) for name in revisions}
+    recorded = ((status or {}).get("status") or {}).get("services") or {}
+    for refusal in rendered.refusals:
+        if refusal.service in installed or refusal.service not in recorded:
+            problems = "; ".join(map(str, refusal.problems))
+            yield rule.problem(
+                "openstack_version",
+                change.spec["openstack_version"],
+                f"{change.version} while the service {refusal.service} cannot be"
+                f" rendered ({refusal.reason.value}: {problems})",
+            )
+
+
 def change_of(
     document: Document, status: Document | None, revisions: Revisions
 ) -> rule.Change:
@@ -46,7 +82,8 @@ def change_of(
     return rule.Change(
         spec={},
         version=newest({*installed, recorded_version}),
-        state=str(applied.get("state") or ""),
+        state=_state(status),
+        services=frozenset(((status or {}).get("status") or {}).get("services") or {}),
         recorded=applied.get("fields") or {},
         is_upgrading=bool(applied.get("upgrade")) or len(installed) > 1,
         forced=annotations.names(document, annotations.FORCE),
@@ -66,6 +103,26 @@ def deletion_of(
     if not state and change.version and not conditions.is_deletable(document):
         state = NOT_RECORDED
     return dataclasses.replace(change, state=state, is_deletion=True)
+
+
+def _state(status: Document | None) -> str:
+    """Return the state of what can be rendered: refused services block nothing."""
+    own = str(_own(status).get("state") or "")
+    services = ((status or {}).get("status") or {}).get("services") or {}
+    waiting = (Phase.WAITING.value, Phase.REFUSED.value)
+    if own not in waiting:
+        return own
+    is_refused = all(
+        service.get("state") == Phase.APPLIED or _is_refused(service)
+        for service in services.values()
+    )
+    return Phase.APPLIED.value if services and is_refused else own
+
+
+def _is_refused(service: Document) -> bool:
+    """Report whether a service cannot be rendered, by its status."""
+    reason = str(service.get("cause") or "").partition(":")[0]
+    return service.get("state") == Phase.REFUSED or reason in tuple(model.Reason)
 
 
 def _own(status: Document | None) -> Mapping[str, Any]:

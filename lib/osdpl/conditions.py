@@ -32,6 +32,8 @@ class Phase(enum.StrEnum):
     DELETING = "DELETING"
     WAITING = "WAITING"
     FAILED = "FAILED"
+    REFUSED = "REFUSED"
+    """It cannot be rendered. An addition to the reference."""
 
 
 _REASONS = {
@@ -40,6 +42,7 @@ _REASONS = {
     Phase.DELETING: "Deleting",
     Phase.WAITING: "Waiting",
     Phase.FAILED: "Failed",
+    Phase.REFUSED: "Refused",
 }
 
 
@@ -65,7 +68,7 @@ class ServiceState:
 class Progress:
     """Progress of an upgrade to another OpenStack version.
 
-    versions: by service, the version that it still has. step: None: no upgrade.
+    versions: by service, the version of its oldest release. step: None: no upgrade.
     """
 
     versions: Mapping[str, str]
@@ -107,13 +110,16 @@ def of_refusal(refusal: model.Refusal) -> ServiceState:
     """Return the state of a service that cannot be rendered."""
     problems = "; ".join(map(str, refusal.problems))
     is_waiting = refusal.reason is model.Reason.REQUIRES_CEPH
-    phase = Phase.WAITING if is_waiting else Phase.FAILED
+    phase = Phase.WAITING if is_waiting else Phase.REFUSED
     return ServiceState(phase, f"{refusal.reason.value}: {problems}"[:MESSAGE_MAX])
 
 
 def whole(services: Mapping[str, ServiceState]) -> Phase:
     """Return the state of the deployment: the worst state of its services."""
-    order = (Phase.FAILED, Phase.DELETING, Phase.APPLYING, Phase.WAITING)
+    order = (
+        *(Phase.FAILED, Phase.DELETING, Phase.APPLYING, Phase.WAITING),
+        Phase.REFUSED,
+    )
     phases = {service.phase for service in services.values()}
     return next((phase for phase in order if phase in phases), Phase.APPLIED)
 
@@ -200,7 +206,8 @@ def unfinished_state(document: Document) -> str:
         return Phase.APPLYING.value
     if _has_begun_deletion(rows):
         return ""
-    phases = (phase for phase in Phase if phase is not Phase.APPLIED)
+    finished = (Phase.APPLIED, Phase.REFUSED)
+    phases = (phase for phase in Phase if phase not in finished)
     matching = (phase for phase in phases if _REASONS[phase] == reasons.get(APPLIED))
     return next((phase.value for phase in matching), "")
 
@@ -246,10 +253,32 @@ def draft() -> tuple[Condition, ...]:
     return (accepted(()), Condition(APPLIED, False, "Draft", words))
 
 
-def paused() -> tuple[Condition, ...]:
-    """Return the conditions of an OpenStackDeployment that is paused."""
+def paused(problems: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return the conditions of an OpenStackDeployment that is paused.
+
+    problems: the conditions of a spec that is refused; empty: it is valid.
+    """
     words = f"the annotation {annotations.PAUSED} is true: nothing is changed"
-    return (accepted(()), Condition(APPLIED, False, "Paused", words))
+    valid = problems[0] if problems else accepted(())
+    return (valid, Condition(APPLIED, False, "Paused", words))
+
+
+def with_readiness(
+    conditions: Sequence[Condition], ready: int, total: int
+) -> tuple[Condition, ...]:
+    """Return the conditions with the number of workloads that are Ready.
+
+    Applied says that helm has ended, and not that anything runs.
+    """
+    words = f"{ready} of {total} workloads Ready"
+    return tuple(
+        (
+            dataclasses.replace(condition, message=words)
+            if condition.type == APPLIED and condition.is_true
+            else condition
+        )
+        for condition in conditions
+    )
 
 
 def status(
@@ -303,11 +332,11 @@ def events(
     rows = []
     for condition in conditions:
         value = "True" if condition.is_true else "False"
-        is_same = before.get(condition.type) == (
-            value,
-            condition.reason,
-            condition.message,
-        )
+        known = before.get(condition.type)
+        is_same = known == (value, condition.reason, condition.message)
+        if condition.is_true and condition.type == APPLIED and known is not None:
+            # The number of workloads that are Ready changes too often for an Event.
+            is_same = known[:2] == (value, condition.reason)
         if is_same or condition.reason == NOT_ACCEPTED:
             continue
         is_bad = condition.reason == FIELDS_IGNORED or (
@@ -367,7 +396,13 @@ def whole_status(
                 name: _state(
                     service.phase,
                     service.cause,
-                    shared | _version(progress, name),
+                    _shared(
+                        shared,
+                        progress,
+                        name,
+                        service.phase,
+                        (before.get("services") or {}).get(name),
+                    ),
                     (before.get("services") or {}).get(name),
                     now,
                 )
@@ -377,10 +412,22 @@ def whole_status(
     }
 
 
-def _version(progress: Progress, service: str) -> dict[str, str]:
-    """Return the OpenStack version of a service that is not upgraded yet."""
+def _shared(
+    desired: Mapping[str, str],
+    progress: Progress,
+    service: str,
+    phase: Phase,
+    before: Document | None,
+) -> dict[str, str]:
+    """Return the OpenStack version and the fingerprint of a service.
+
+    Those of a service that failed, or is refused, are the installed ones.
+    """
     version = progress.versions.get(service)
-    return {"openstack_version": version} if version else {}
+    if phase in (Phase.FAILED, Phase.REFUSED):
+        fingerprint = str((before or {}).get("fingerprint") or "")
+        return {"openstack_version": version or "", "fingerprint": fingerprint}
+    return {**desired, **({"openstack_version": version} if version else {})}
 
 
 def _upgrade(step: upgrade.UpgradeStep) -> dict[str, str]:

@@ -26,8 +26,8 @@ _INT64: Schema = {"type": "integer", "format": "int64"}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 LABELS = {"app.kubernetes.io/managed-by": "osdpl-controller"}
 """Label of the CRDs that this operator owns: other products have HelmBundle, too."""
-STATES = ("APPLYING", "APPLIED", "DELETING", "WAITING", "FAILED")
-"""States of OpenStackDeploymentStatus."""
+STATES = ("APPLYING", "APPLIED", "DELETING", "WAITING", "FAILED", "REFUSED")
+"""States of OpenStackDeploymentStatus; REFUSED is an addition to the reference."""
 
 
 UPGRADE = ("from", "to", "service", "progress", "waiting_for")

@@ -64,7 +64,8 @@ def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
         return Outcome(tuple(_report(snapshot, reported, now)))
     if annotations.is_paused(snapshot.document):
         # Running helm processes continue: an upgrade must not be left half done.
-        return Outcome(tuple(_report(snapshot, conditions.paused(), now)))
+        reported = conditions.paused(_refusal(snapshot))
+        return Outcome(tuple(_report(snapshot, reported, now)))
     if snapshot.is_deleted:
         return _deletion(snapshot, now)
     if snapshot.blockers:
@@ -76,13 +77,9 @@ def _serve(
     snapshot: Snapshot, desired: Desired, now: datetime.datetime
 ) -> Outcome[Action]:
     """Apply the desired state, as far as it is known."""
-    reported: Sequence[Condition] = ()
-    problems = desired.problems or violations(
-        snapshot.document, desired, snapshot.status, snapshot.revisions
-    )
-    if desired.reason is not None or problems:
-        words = "; ".join(map(str, problems))
-        reported = conditions.refused(desired.reason or Refused.INVALID_SPEC, words)
+    reported = _refusal(snapshot)
+    if reported:
+        pass
     elif desired.deployment is not None and desired.deployment.is_draft:
         reported = conditions.draft()
     if reported:
@@ -98,6 +95,18 @@ def _serve(
     if desired.rendered is None:
         return Outcome((), BLOCKED_S)
     return _apply(snapshot, desired.rendered, now)
+
+
+def _refusal(snapshot: Snapshot) -> tuple[Condition, ...]:
+    """Return the conditions of a spec that is refused; empty: it is valid."""
+    desired = snapshot.desired
+    problems = desired.problems or violations(
+        snapshot.document, desired, snapshot.status, snapshot.revisions
+    )
+    if desired.reason is None and not problems:
+        return ()
+    words = "; ".join(map(str, problems))
+    return conditions.refused(desired.reason or Refused.INVALID_SPEC, words)
 
 
 def _lost_credentials(snapshot: Snapshot, desired: Desired) -> Iterator[str]:
@@ -136,9 +145,11 @@ def violations(
         return ()
     written = desired.deployment.spec if desired.deployment is not None else {}
     change = applied.change_of(document, status, revisions)
-    return table.problems(
-        dataclasses.replace(change, spec=desired.spec, written=written)
-    )
+    change = dataclasses.replace(change, spec=desired.spec, written=written)
+    problems = table.problems(change)
+    if problems or desired.rendered is None:
+        return problems
+    return tuple(applied.endless(change, desired.rendered, status, revisions))
 
 
 def release_states(
@@ -176,19 +187,22 @@ def _apply(
         *_runs(snapshot, all_states),
         *_relabels(snapshot, all_states, now),
         *_bundle_deletions(snapshot, rendered),
-        *_status_actions(snapshot, services, _versions(all_states), step, now),
+        *_status_actions(snapshot, services, _versions(snapshot), step, now),
         *_report(snapshot, _conditions(snapshot, services, all_states, step), now),
     ]
     waits = [state.wait_s for state in all_states if state.wait_s is not None]
     return Outcome(tuple(actions), min([*waits, *later_s], default=None))
 
 
-def _versions(all_states: Sequence[ReleaseState]) -> Mapping[str, str]:
-    """Return the OpenStack version of each service that is not upgraded yet."""
+def _versions(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the OpenStack version of each installed service: of its oldest release."""
+    by_service: dict[str, set[str]] = {}
+    for name, revision in states.owned(snapshot).items():
+        service = states.service_of(snapshot, name)
+        version = revision.labels.get(upgrade.VERSION_LABEL, "")
+        by_service.setdefault(service, set()).add(version)
     return {
-        state.service: upgrade.version_of(state)
-        for state in all_states
-        if upgrade.is_behind(state)
+        service: applied.oldest(versions) for service, versions in by_service.items()
     }
 
 
@@ -217,6 +231,11 @@ def _conditions(
     """
     rendered = snapshot.desired.rendered
     reported = conditions.of_services(services, ignored(snapshot, rendered))
+    counts = [
+        snapshot.workloads.count(state.name) for state in all_states if state.release
+    ]
+    ready, total = (sum(numbers) for numbers in zip((0, 0), *counts, strict=True))
+    reported = conditions.with_readiness(reported, ready, total)
     if step is not None:
         reported = conditions.upgrading(reported, step)
     is_of_charts = all(state.digest is None for state in all_states if state.is_failed)

@@ -64,13 +64,17 @@ def of_label(text: str) -> str | None:
     return f"{_PREFIX}{raw.hex()}" if len(raw) == _BYTES else None
 
 
-def contents(values: Any) -> str:
+def contents(values: Mapping[str, Any], *, has_images: bool = True) -> str:
     """Return the digest of values as helm records them.
 
-    helm decodes numbers as floats and omits nothing but may drop nulls; both sides are
-    compared without them.
+    has_images: False without the images, to which the other ones of the chart may have
+    been added. helm decodes numbers as floats and may drop nulls: 1 and 1.0 are equal,
+    and nulls are omitted.
     """
-    return digest(_plain(values))
+    plain = _plain(values)
+    if not has_images:
+        plain.pop("images", None)
+    return digest(plain)
 
 
 def _plain(node: Any) -> Any:

@@ -82,7 +82,8 @@ class Release:
 
     gates: workloads of other releases that must be Ready before helm is run.
     openstack_version: of the spec that it is made from. images_base: registry of the
-    images that only the chart names; empty: that of the chart.
+    images that only the chart names; empty: that of the chart. contents: digest of the
+    values as helm records them; empty: not known.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Release:
     gates: tuple[Workload, ...] = ()
     openstack_version: str = ""
     images_base: str = ""
+    contents: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

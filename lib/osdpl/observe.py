@@ -247,6 +247,7 @@ def content(kept: caches.Caches, revision: helm.Revision) -> Content:
         release.chart_version,
         release.namespace,
         hashing.contents(release.values),
+        hashing.contents(release.values, has_images=False),
     )
     return Content("", workloads, restore.is_on(release.values), installed)
 

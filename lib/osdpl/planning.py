@@ -275,6 +275,8 @@ def _reason(state: states.ReleaseState) -> str:
             return "no release of this name"
         case states.Step.DELETE:
             return "not desired any more"
+        case _ if state.is_changed:
+            return "changed by another helm process"
         case _:
             revision = state.revision
             if revision is not None and revision.status is not helm.Status.DEPLOYED:

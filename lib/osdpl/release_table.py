@@ -16,6 +16,8 @@ class Observed(enum.StrEnum):
     NONE = "no release"
     EQUAL = "deployed with the desired hash"
     DAMAGED = "deployed with the desired hash, without one of its workloads"
+    CHANGED = "deployed with the desired hash, by another helm process"
+    """helm keeps the labels in a manual upgrade; its content shows it."""
     DIFFERENT = "deployed with another hash"
     NOT_OWNED = "without the labels of this OpenStackDeployment"
     FAILED = "failed"
@@ -55,6 +57,7 @@ _WITHOUT_CHILD: Mapping[Observed, tuple[Move, Move, Move]] = {
     Observed.NONE: (Move.INSTALL, Move.SKIP, Move.SKIP),
     Observed.EQUAL: (Move.SKIP, Move.UNINSTALL, Move.SKIP),
     Observed.DAMAGED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
+    Observed.CHANGED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
     Observed.DIFFERENT: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
     Observed.NOT_OWNED: (Move.REFUSE, Move.SKIP, Move.SKIP),
     Observed.FAILED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),

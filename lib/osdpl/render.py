@@ -138,15 +138,18 @@ def _release(
     field = f"spec.common.{group}.releases.version"
     generations = contract.generations(field, reference.version)
     template = TEMPLATES[chart](context, contract.load(chart, generations))
+    values = _values(context, group, service, chart, template)
+    images_base = str(context.get("artifacts.images_base_url", ""))
     return model.Release(
         name=name,
         chart=reference,
         namespace=context.namespace,
         service=service,
-        values=_values(context, group, service, chart, template),
+        values=values,
         gates=graph.gates(name, layers.services(context.spec)),
         openstack_version=context.spec["openstack_version"],
-        images_base=str(context.get("artifacts.images_base_url", "")),
+        images_base=images_base,
+        contents=hashing.contents(values, has_images=not images_base),
     )
 
 

@@ -103,12 +103,26 @@ class Workloads:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Installed:
-    """Content of the newest revision of a release. values: their digest."""
+    """Content of the newest revision of a release.
+
+    values, values_without_images: their digest; see lib/osdpl/hashing.py, contents.
+    """
 
     chart: str
     version: str
     namespace: str
     values: str
+    values_without_images: str
+
+    def holds(self, release: model.Release) -> bool:
+        """Report whether it is the content of a desired release."""
+        own = self.values_without_images if release.images_base else self.values
+        return (self.chart, self.version, self.namespace, own) == (
+            release.chart.name,
+            release.chart.version,
+            release.namespace,
+            release.contents or own,
+        )
 
 
 ChartKey = tuple[str, str, str]

@@ -41,7 +41,7 @@ class ReleaseState:
     """One release.
 
     missing: workloads of the deployed revision that were deleted. is_damaged: they are
-    the only reason for an upgrade.
+    the only reason for an upgrade. is_changed: another helm process has changed it.
     digest, hash: None while the chart has not been read. repairs: the Secret of its
     pending revision is deleted first. waits: why the step cannot be
     taken now; empty: it can. is_running: a job works on it. is_failed, failure: the
@@ -60,6 +60,7 @@ class ReleaseState:
     repairs: bool = False
     missing: tuple[model.Workload, ...] = ()
     is_damaged: bool = False
+    is_changed: bool = False
     waits: str = ""
     is_running: bool = False
     is_failed: bool = False
@@ -133,7 +134,7 @@ def of_desired(
     is_running = release.name in snapshot.work.running
     digest = pinned(snapshot, release)
     hash = hashing.release_hash(release, digest, {}) if digest is not None else None
-    condition = _observed(snapshot, release.name, revision, hash, now)
+    condition = _observed(snapshot, release.name, revision, hash, now, release)
     move = TABLE[condition, Desired.INSTALLED, is_running]
     base = ReleaseState(
         name=release.name,
@@ -147,6 +148,7 @@ def of_desired(
         repairs=move is Move.REPAIR,
         missing=_missing(snapshot, release.name, condition),
         is_damaged=condition is Observed.DAMAGED,
+        is_changed=condition is Observed.CHANGED,
         is_running=is_running,
     )
     match move:
@@ -168,7 +170,8 @@ def of_desired(
 def _missing(
     snapshot: Snapshot, name: str, condition: Observed
 ) -> tuple[model.Workload, ...]:
-    is_deployed = condition in (Observed.DAMAGED, Observed.DIFFERENT)
+    deployed = (Observed.DAMAGED, Observed.CHANGED, Observed.DIFFERENT)
+    is_deployed = condition in deployed
     return snapshot.missing.get(name, ()) if is_deployed else ()
 
 
@@ -202,17 +205,44 @@ def _observed(
     revision: helm.Revision | None,
     hash: str | None,
     now: datetime.datetime,
+    release: model.Release | None = None,
 ) -> Observed:
-    """Return the row of a release in the table. hash: the desired one."""
+    """Return the row of a release in the table. hash, release: the desired ones."""
     labels = revision.labels if revision is not None else {}
     adopted = annotations.names(snapshot.document, annotations.ADOPT)
-    return release_table.observed(
+    row = release_table.observed(
         revision,
         is_owned=labels.get(OWNER_LABEL) == snapshot.uid or name in adopted,
         is_readable=name not in snapshot.unreadable,
         has_hash=hash is not None and labels.get(HASH_LABEL) == hash,
         is_damaged=bool(snapshot.missing.get(name)),
         is_abandoned=abandoned_in_s(snapshot, revision, now) <= 0,
+    )
+    is_hash_desired = row in (Observed.EQUAL, Observed.DAMAGED)
+    if is_hash_desired and _is_changed(snapshot, revision, hash, release):
+        return Observed.CHANGED
+    return row
+
+
+def _is_changed(
+    snapshot: Snapshot,
+    revision: helm.Revision | None,
+    hash: str | None,
+    release: model.Release | None,
+) -> bool:
+    """Report whether another helm process has written a revision with our labels."""
+    installed = snapshot.installed.get(release.name) if release is not None else None
+    if installed is None or release is None or installed.holds(release):
+        return False
+    attempt = snapshot.work.attempts.get(release.name)
+    is_ours = attempt is not None and attempt.is_ok and attempt.about == hash
+    written = revision.modified_at if revision is not None else None
+    # What our own last run has written is never changed again: helm recorded it so.
+    return not (
+        is_ours
+        and attempt is not None
+        and written is not None
+        and written <= attempt.ended_at
     )
 
 

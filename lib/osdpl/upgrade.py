@@ -181,10 +181,13 @@ def _refusal_text(refusal: model.Refusal) -> str:
 
 
 def _refusals(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the refused services of which releases are installed, and why."""
     rendered = snapshot.desired.rendered
+    installed = {graph.SERVICE_OF.get(name) for name in snapshot.revisions}
     return {
         refusal.service: _refusal_text(refusal)
         for refusal in (rendered.refusals if rendered is not None else ())
+        if refusal.service in installed
     }
 
 

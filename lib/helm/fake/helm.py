@@ -135,7 +135,8 @@ class FakeHelm(command.Helm):
             "namespace": run.namespace,
             "version": number,
             "info": {"status": status.value, "description": words},
-            "config": run.values,
+            # As helm does it: numbers are floats.
+            "config": json.loads(json.dumps(run.values), parse_int=float),
             "chart": {"metadata": _metadata(run.chart)},
             "manifest": self._manifest(run.release, run.values),
         }

@@ -87,11 +87,19 @@ def _not_while_upgrading(change: Change) -> Iterator[FieldProblem]:
     # What was applied counts: a change that was refused can be reverted.
     before = change.before if not change.recorded else None
     for name in _changed(change, before):
+        if name == "features.services" and _is_less(change):
+            continue
         text = (
             "must not be changed before the upgrade has ended; revert the change, or"
             f" set the annotation {FORCE}: {FORCE_CHANGE}"
         )
         yield rejected(name, text)
+
+
+def _is_less(change: Change) -> bool:
+    """Report whether services are only removed again."""
+    services = frozenset(at(change.spec, "features.services") or ())
+    return bool(change.services) and services < change.services
 
 
 def _changed(change: Change, before: Mapping[str, Any] | None) -> list[str]:

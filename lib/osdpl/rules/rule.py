@@ -28,7 +28,8 @@ class Change:
     OpenStackDeployment. others: keys of older OpenStackDeployments. recorded: hash by
     field of the spec that was applied last; empty: unknown. is_upgrading: an upgrade to
     this version has not ended. forced: values of the force annotation.
-    is_by_definition: the deletion is that of the CustomResourceDefinition.
+    is_by_definition: the deletion is that of the CustomResourceDefinition. services:
+    that were desired when the spec was applied last.
     """
 
     spec: Tree = dataclasses.field(repr=False)
@@ -43,6 +44,7 @@ class Change:
     recorded: Mapping[str, str] = dataclasses.field(default_factory=dict)
     is_upgrading: bool = False
     is_by_definition: bool = False
+    services: frozenset[str] = frozenset()
     forced: frozenset[str] = frozenset()
 
     @property

@@ -27,7 +27,7 @@ def archived(values: str) -> bytes:
 
 @pytest.mark.parametrize("tag", ["2025.1.0", "2025.2.0", "2026.1.0", "2026.1.5+abc"])
 def test_no_value_names_an_image_of_another_version(tag: str) -> None:
-    releases = {"repo": "charts", "releases": {"version": tag}}
+    releases = {"releases": {"version": tag}}
     rendered = samples.rendered(common={"openstack": releases, "infra": releases})
     for bundle in rendered.bundles:
         for release in bundle.releases:
