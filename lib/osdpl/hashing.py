@@ -86,4 +86,5 @@ def _plain(node: Any) -> Any:
         return [_plain(value) for value in node]
     if isinstance(node, bool) or not isinstance(node, int | float):
         return node
-    return int(node) if float(node).is_integer() else node
+    # helm reads numbers as floats of 64 bits: large ones lose digits.
+    return int(float(node)) if float(node).is_integer() else node

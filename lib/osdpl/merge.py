@@ -1,11 +1,14 @@
 """Merge of layers: presets, sizes, the spec and the values of charts.
 
 Rules, as in the reference: objects are merged key by key; the items of a list are
-appended unless the list holds them already, and an item "~x" removes "x"; scalars
-override; null may be overridden by anything; numbers and booleans may override each
-other. Any other change of type is an error that names the path.
+appended to the list below unless it holds them already, and an item "~x" removes "x"; a
+list without a list below is taken as it is; scalars override; null may be overridden by
+anything; numbers and booleans may override each other. Any other change of type is an
+error that names the path. Values of charts may be overridden by null, which removes the
+chart's default, as in helm.
 """
 
+from collections.abc import Hashable
 from typing import Any
 
 REMOVAL = "~"
@@ -42,25 +45,28 @@ def type_name(value: object) -> str:
     return "array" if isinstance(value, list | tuple) else "object"
 
 
-def merge(base: Any, override: Any, path: str = "") -> Any:
+def merge(base: Any, override: Any, path: str = "", *, removes: bool = False) -> Any:
     """Return the merge of two JSON values; neither of them is changed.
+
+    removes: null may override anything.
 
     Raises:
         MergeError: the types differ at a path.
     """
     try:
-        return _merge(base, override)
+        return _merge(base, override, removes)
     except MergeError as error:
         error.put_below(path)
         raise
 
 
-def _merge(base: Any, override: Any) -> Any:
+def _merge(base: Any, override: Any, removes: bool) -> Any:
     if isinstance(override, dict) and (base is None or isinstance(base, dict)):
-        return _merge_objects(base or {}, override)
-    if isinstance(override, list) and (base is None or isinstance(base, list)):
-        return _merge_lists(base or [], override)
-    if base is None or _is_same_type(base, override):
+        return _merge_objects(base or {}, override, removes)
+    if isinstance(override, list) and isinstance(base, list):
+        return _merge_lists(base, override)
+    is_removal = removes and override is None
+    if base is None or is_removal or _is_same_type(base, override):
         return override
     raise MergeError("", base, override)
 
@@ -71,12 +77,14 @@ def _is_same_type(base: object, override: object) -> bool:
     return type(base) is type(override)
 
 
-def _merge_objects(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
+def _merge_objects(
+    base: dict[str, Any], override: dict[str, Any], removes: bool
+) -> dict[str, Any]:
     """Return the merge of two objects; a path is built only when there is an error."""
     merged = dict(base)  # keeps the order of its keys
     for key, value in override.items():
         try:
-            merged[key] = _merge(base.get(key), value)
+            merged[key] = _merge(base.get(key), value, removes)
         except MergeError as error:
             error.put_below(str(key))
             raise
@@ -84,18 +92,32 @@ def _merge_objects(base: dict[str, Any], override: dict[str, Any]) -> dict[str, 
 
 
 def _merge_lists(base: list[Any], override: list[Any]) -> list[Any]:
-    merged = list(base)
+    """Return the merge of two lists, in a time that grows with their lengths."""
+    merged: list[Any] = []
+    places: dict[Hashable, list[int]] = {}
+    for item in base:
+        _append(merged, places, item)
     for item in override:
         if isinstance(item, str) and item.startswith(REMOVAL):
-            merged = [kept for kept in merged if kept != item[len(REMOVAL) :]]
-        elif not _contains(merged, item):
-            merged.append(item)
-    return merged
+            for place in places.pop(_key(item[len(REMOVAL) :]), ()):
+                merged[place] = _REMOVED
+        elif _key(item) not in places:
+            _append(merged, places, item)
+    return [item for item in merged if item is not _REMOVED]
 
 
-def _contains(items: list[Any], item: Any) -> bool:
-    """Report whether a list holds an item; 1 and true are different items."""
-    return any(
-        isinstance(kept, bool) is isinstance(item, bool) and kept == item
-        for kept in items
-    )
+_REMOVED = object()
+
+
+def _append(merged: list[Any], places: dict[Hashable, list[int]], item: Any) -> None:
+    places.setdefault(_key(item), []).append(len(merged))
+    merged.append(item)
+
+
+def _key(item: Any) -> Hashable:
+    """Return what equal items have in common; 1 and true are different items."""
+    if isinstance(item, dict):
+        return frozenset((name, _key(value)) for name, value in item.items())
+    if isinstance(item, list | tuple):
+        return tuple(map(_key, item))
+    return isinstance(item, bool), item

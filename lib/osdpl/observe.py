@@ -131,9 +131,11 @@ class Observer:
         revisions = self._caches.revisions()
         contents = self._contents(revisions)
         workloads = self._caches.observed()
-        desired = self._desired(document)
+        is_deleted = bool(document["metadata"].get("deletionTimestamp"))
+        # A deletion needs no desired state: whatever the spec is, it must be possible.
+        desired = Desired() if is_deleted else self._desired(document)
         unlisted, is_definition_deleted = self._checks.unlisted(), False
-        if document["metadata"].get("deletionTimestamp"):
+        if is_deleted:
             waits, is_definition_deleted = self._checks.deletion()
             unlisted = (*unlisted, *waits)
         blockers = (*self._checks.blockers(), *unlisted, *self._bundles_of_others())

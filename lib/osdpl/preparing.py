@@ -5,6 +5,7 @@ Only Jobs and the Secret of a pending revision are deleted; a PersistentVolumeCl
 or an object that holds pods, never.
 """
 
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ _RESOURCES: Mapping[str, resources.Resource] = {
         *(resources.CLAIMS, resources.ROLE_BINDINGS, resources.CLUSTER_ROLE_BINDINGS),
     )
 }
+_HOOK = re.compile(r"""^\s*["']?helm\.sh/hook["']?\s*:""", re.MULTILINE)
+"""Annotation of a hook."""
 
 
 class Preparation:
@@ -54,15 +57,17 @@ class Preparation:
 
     def prepare(
         self, action: Upgrade, run: helm.Upgrade, cancel: threading.Event
-    ) -> bool:
-        """Return whether to run helm, after the removal of obstacles.
+    ) -> int | None:
+        """Return the number of hooks of a run, after the removal of obstacles.
+
+        None: there is nothing to run.
 
         Raises:
             HelmError: the chart does not render, or helm would be refused.
             KubeError: the API server did not answer.
         """
         if action.is_damaged and all(map(self._exists, action.missing)):
-            return False  # the watch was late: nothing is missing
+            return None  # the watch was late: nothing is missing
         template = helm.Template(
             run.release, run.namespace, run.chart, run.values, secrets=run.secrets
         )
@@ -73,7 +78,7 @@ class Preparation:
             self._delete_secret(action.interrupted)
         for name in jobs:
             self._delete_job(name, cancel)
-        return True
+        return len(_HOOK.findall(rendered))
 
     def _exists(self, workload: model.Workload) -> bool:
         return self._uid(_RESOURCES[workload.kind], workload.name) is not None

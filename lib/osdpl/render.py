@@ -169,9 +169,11 @@ def _values(
         f"common.{group}.values",
         f"services.{service}.{chart}.values",
     ):
-        values = merge.merge(values, context.get(path) or {}, f"spec.{path}")
+        values = merge.merge(
+            values, context.get(path) or {}, f"spec.{path}", removes=True
+        )
     nodes = node_values.values(context, service, chart)
-    merged: model.Tree = merge.merge(values, nodes, "spec.nodes")
+    merged: model.Tree = merge.merge(values, nodes, "spec.nodes", removes=True)
     return merged
 
 

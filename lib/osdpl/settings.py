@@ -16,6 +16,8 @@ from lib.process import config
 from lib.process.config import FieldProblem
 
 CONFIG_MAP = "rockoon-config"
+SECONDS_MAX = 7 * 24 * 3600
+"""Of each time: helm refuses durations that do not fit into 64 bits of nanoseconds."""
 """ConfigMap with ini files, in the namespace that is served."""
 
 
@@ -123,10 +125,17 @@ def _setting(section: str, key: str, value: str) -> dict[str, float] | str:
         hint = f": must be one of {keys}"
         return str(config.unknown(f"[{section}] {key}", "key", hint))
     field, least = _APPLIED[section, key]
-    if not value.isdecimal() or int(value) < least:
-        expected = f"a number of seconds, {least} or more"
+    if not value.isdecimal() or not least <= float(value) <= SECONDS_MAX:
+        expected = _seconds(float(value) if value.isdecimal() else 0.0, least)
         return str(FieldProblem(f"[{section}] {key}", value, expected))
     return {field: float(value)}
+
+
+def _seconds(value: float, least: int) -> str:
+    """Return what a number of seconds must be."""
+    if value > SECONDS_MAX:
+        return f"a number of seconds, at most {SECONDS_MAX}"
+    return f"a number of seconds, {least} or more"
 
 
 def with_spec(settings: OsdplSettings, spec: Mapping[str, Any]) -> OsdplSettings:
@@ -146,8 +155,6 @@ def problems(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
     for name, times in readiness.items():
         for key, least in (("timeout", 1), ("delay", 0)):
             value = (times or {}).get(key)
-            if value is not None and value < least:
+            if value is not None and not least <= value <= SECONDS_MAX:
                 path = f"spec.timeouts.application_readiness.{name}.{key}"
-                yield FieldProblem(
-                    path, str(value), f"a number of seconds, {least} or more"
-                )
+                yield FieldProblem(path, str(value), _seconds(value, least))

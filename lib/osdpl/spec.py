@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 
-from lib.osdpl import confidential, merge, model, schema, schema_types
+from lib.osdpl import confidential, limits, merge, model, schema, schema_types
 from lib.process import config
 
 KIND = "OpenStackDeployment"
@@ -68,6 +68,9 @@ def parse(document: Mapping[str, Any]) -> model.Deployment:
 
 def problems(spec: object) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with a spec, sorted by field."""
+    too_large = tuple(limits.problems(spec))
+    if too_large:
+        return too_large
     by_text = {
         (problem.field, str(problem)): problem
         for error in _validator().iter_errors(spec)

@@ -26,7 +26,7 @@ from lib.reconcile import jobs
 TIMEOUT_S = 10.0
 """For one request to the API server."""
 MARGIN_S = 60.0
-"""A run may take so much longer than helm's own timeout."""
+"""A run may take so much longer than the hooks of its chart."""
 FIRST_S, LONGEST_S, FINAL_S = 5.0, 300.0, 300.0
 """Before the second attempt; before any; after an error that a retry cannot repair."""
 
@@ -135,8 +135,12 @@ class Worker:
                 limit_s=timeout_s + MARGIN_S,
                 secrets=self._secrets() | secrets_in(release.values),
             )
-            if not self._preparation.prepare(action, run, cancel):
+            hooks = self._preparation.prepare(action, run, cancel)
+            if hooks is None:
                 return
+            # Hooks run one after the other, each for up to the time-out.
+            limit_s = timeout_s * max(1, hooks) + MARGIN_S
+            run = dataclasses.replace(run, limit_s=limit_s)
             with self._lock:
                 self._unfinished[release.name] = action.hash
             with self._runs.measured("upgrade", release.name):

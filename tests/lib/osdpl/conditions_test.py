@@ -185,7 +185,9 @@ def test_a_manual_upgrade_with_helm_is_repaired(
         chart = charts.get((cluster.folder / "other").as_uri(), pin).path
     if part == "chart":
         chart = pathlib.Path("nowhere.tgz")
-    values = {**arguments.values, "by": "hand"} if part == "values" else arguments.values
+    values = (
+        {**arguments.values, "by": "hand"} if part == "values" else arguments.values
+    )
     run = helm.Upgrade(
         GLANCE, ground.NAMESPACE, chart, values, arguments.labels, 1, limit_s=1
     )

@@ -13,6 +13,7 @@ from lib.helm import model as helm
 from lib.helm.fake import helm as fake_helm
 from lib.kube import resources
 from lib.kube.fake import calls
+from lib.osdpl import work
 from tests.lib.osdpl import ground
 from tests.lib.osdpl.ground import RELEASES, Cluster, Process
 
@@ -294,6 +295,19 @@ def test_values_too_large_for_a_secret(cluster: Cluster) -> None:
     change(cluster, "x")
     process.settle()
     assert cluster.helm.runs == [f"upgrade {KEYSTONE}"]
+
+
+def test_each_hook_of_a_run_has_the_whole_time_out(cluster: Cluster) -> None:
+    """A run that is killed in its second hook never ends, at any attempt."""
+
+    def hooks(values: Mapping[str, object]) -> list[Mapping[str, object]]:
+        annotations = {"helm.sh/hook": "post-install", "helm.sh/hook-weight": "1"}
+        names = [{"name": f"j{number}", "annotations": annotations} for number in "123"]
+        return [{"kind": "Job", "metadata": metadata} for metadata in names]
+
+    install(cluster, hooks)
+    run = cluster.helm.upgrades[KEYSTONE]
+    assert (run.timeout_s, run.limit_s) == (600, 3 * 600 + work.MARGIN_S)
 
 
 def test_a_rollback_by_hand_to_an_equal_revision_is_no_drift(cluster: Cluster) -> None:

@@ -91,6 +91,10 @@ BAD = {
         "[helmbundle]\nhelm_cmd_timeout = -5",
         'helm_cmd_timeout: invalid value "-5": must be a number of seconds, 1 or more',
     ),
+    "too long for helm": (
+        "[helmbundle]\nhelm_cmd_timeout = 99999999999999",
+        "must be a number of seconds, at most 604800",
+    ),
     "no ini": ("wait = 1", "File contains no section headers"),
     "a key twice": ("[osctl]\nmax_workers=1\nmax_workers=2", "already exists"),
 }
