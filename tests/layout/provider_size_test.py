@@ -21,6 +21,7 @@ ROOMS = (
     "cmd/csi_node/dvp_node.py",
     "cmd/cloud_data_discoverer/dvp.py",
     "cmd/mooring/commands/on_dvp.py",
+    "cmd/mooring/commands/provider_dvp.py",
     "lib/lab/dvp",
 )
 """Folders without those below them, and files."""

@@ -200,10 +200,10 @@ def run_manager(words: list[str]) -> None:
 def run_tool(words: list[str]) -> None:
     """Be mooring, with Meadow as one more entry in its registry."""
     # The commands read the registry when they are imported.
-    from mooring.commands import providers
+    from mooring.commands import provider_entry, providers
 
     openstack = providers.PROVIDERS["openstack"]
-    providers.PROVIDERS[cloud.NAME] = providers.Provider(
+    providers.PROVIDERS[cloud.NAME] = provider_entry.Provider(
         name=cloud.NAME,
         rights=openstack.rights,
         component=MANAGER,
@@ -214,10 +214,9 @@ def run_tool(words: list[str]) -> None:
         load_balancer_annotations=openstack.load_balancer_annotations,
         read=openstack.read,
         remedies=openstack.remedies,
-        render=openstack.render,
-        client=openstack.client,
         grounds=MeadowGrounds,
         existing=grounds.Existing,
+        has_client=True,
     )
     from mooring.commands import main
 

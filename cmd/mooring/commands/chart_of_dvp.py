@@ -13,7 +13,7 @@ from lib.kube import client, resources
 from lib.migration import reference
 from lib.migration.dvp import dvp_changeover
 from lib.process import config as process_config
-from mooring.commands import memory_files, providers
+from mooring.commands import memory_files, provider_entry
 
 _CLASSES = resources.Resource(
     "deckhouse.io", "v1alpha1", "dvpinstanceclasses", "DVPInstanceClass", False
@@ -22,9 +22,8 @@ _STORAGE, _MACHINE = "StorageClass", "VirtualMachineClass"
 _IMAGES = ("ClusterVirtualImage", "VirtualImage")
 
 
-def expected() -> UmbrellaChart:
-    """Return what is expected of a release."""
-    provider = providers.of("dvp")
+def expected(known: provider_entry.Provider) -> UmbrellaChart:
+    """Return what is expected of a release. known: the entry of DVP."""
     return UmbrellaChart(
         dvp_changeover.CHART,
         {
@@ -33,8 +32,8 @@ def expected() -> UmbrellaChart:
             **{name: name for name in _SHARED},
             **{f"{name}-dvp": name for name in _SHARED},
         },
-        provider.config_keys,
-        provider.variables,
+        known.config_keys,
+        known.variables,
         config.KUBECONFIG,
         (_CLASSES,),
         (

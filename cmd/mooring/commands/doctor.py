@@ -13,7 +13,7 @@ from mooring.commands import (
     findings,
     paths,
     program,
-    providers,
+    provider_entry,
     reach,
 )
 
@@ -102,7 +102,7 @@ def ccm(  # noqa: PLR0913 - one argument for each option
 
 
 def _expected(
-    provider: providers.Provider,
+    provider: provider_entry.Provider,
     lease: tuple[str, str],
     account: str,
     rbac: pathlib.Path | None,

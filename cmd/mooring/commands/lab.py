@@ -15,6 +15,7 @@ from mooring.commands import (
     edge,
     lab_clients,
     lab_images,
+    lab_openstack,
     lab_osdpl,
     lab_server,
     outputs,
@@ -43,9 +44,7 @@ lab.add_command(lab_osdpl.osdpl)
 lab.add_command(lab_images.image)
 for client in (lab_clients.env, lab_clients.kubectl, lab_clients.logs):
     lab.add_command(client)
-for provider in providers.PROVIDERS.values():
-    if provider.client is not None:
-        lab.add_command(provider.client())
+lab.add_command(lab_openstack.openstack)
 
 
 @lab.command()
@@ -143,7 +142,7 @@ def charts() -> None:
     with edge.plainly(), edge.display() as shown:
         from lib.lab import errors
         from lib.lab.artifacts import programs
-        from lib.lab.charts import charts, helm
+        from lib.lab.charts import charts, helm, rewriting
 
         root = edge.checkout()
         if root is None:
@@ -151,7 +150,7 @@ def charts() -> None:
                 "not in a checkout: the charts are rendered from its sources"
             )
         programs.build(where, [helm.GROUP], shown)
-        changed = charts.rewrite(where, root)
+        changed = rewriting.rewrite(where, root)
     for file in changed:
         click.echo(file.relative_to(root))
     click.echo(f"{len(changed)} of {len(charts.SNAPSHOTS)} snapshots have changed.")

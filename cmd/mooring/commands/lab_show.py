@@ -126,7 +126,7 @@ def _log(lab: parts.Lab) -> str:
 
 def _client(lab: parts.Lab) -> Sequence[str]:
     """Return an example of the client of the lab's cloud, if it has one."""
-    has_client = providers.of(lab.grounds.name).client is not None
+    has_client = providers.of(lab.grounds.name).has_client
     return [f"lab {lab.grounds.name} -- server list"] if has_client else []
 
 

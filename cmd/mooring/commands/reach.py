@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import outputs, providers
+from mooring.commands import outputs, provider_entry, providers
 
 if TYPE_CHECKING:
     from lib.doctor import deployed
@@ -65,7 +65,7 @@ class Target:
     agent: str
 
     @property
-    def provider(self) -> providers.Provider:
+    def provider(self) -> provider_entry.Provider:
         """The provider of the cloud."""
         return providers.of(self.cloud)
 
@@ -101,7 +101,7 @@ class Target:
         files = self._deployed()
         return files.title, files.content
 
-    def configured(self) -> providers.Configured:
+    def configured(self) -> provider_entry.Configured:
         """Read the configuration of the cloud, from its file or from the cluster.
 
         Raises:

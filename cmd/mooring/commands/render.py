@@ -2,7 +2,7 @@
 
 import click
 
-from mooring.commands import providers, render_osdpl
+from mooring.commands import render_dvp, render_openstack, render_osdpl
 
 
 @click.group()
@@ -10,7 +10,5 @@ def render() -> None:
     """Print what a cluster's programs read, without a cluster."""
 
 
-render.add_command(render_osdpl.osdpl)
-for provider in providers.PROVIDERS.values():
-    if provider.render is not None:
-        render.add_command(provider.render())
+for command in (render_osdpl.osdpl, render_openstack.openstack, render_dvp.dvp):
+    render.add_command(command)

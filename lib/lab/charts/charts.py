@@ -192,23 +192,3 @@ def library(root: pathlib.Path) -> Mapping[str, str]:
     top = folder(root, LIBRARY)
     files = [top / "Chart.yaml", *sorted((top / "templates").iterdir())]
     return {str(file.relative_to(top)): file.read_text() for file in files}
-
-
-def rewrite(where: places.Places, root: pathlib.Path) -> tuple[pathlib.Path, ...]:
-    """Render every snapshot into its file.
-
-    Returns the files that have changed: snapshots, and components for clusterctl.
-
-    Raises:
-        LabError: as `render`; the files before it are written by then.
-    """
-    from lib.lab.charts import clusterctl  # renders by functions of this module
-
-    changed = []
-    for snapshot in SNAPSHOTS:
-        file, text = snapshot.file(root), render(where, root, snapshot)
-        if not file.exists() or file.read_text() != text:
-            file.write_text(text)
-            changed.append(file)
-    components = clusterctl.rewrite(where, root)
-    return (*changed, components) if components else tuple(changed)

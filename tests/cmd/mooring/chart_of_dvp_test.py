@@ -2,8 +2,9 @@
 
 import pytest
 
-from mooring.commands import chart_of_dvp
+from mooring.commands import chart_of_dvp, providers
 
+CHART = chart_of_dvp.expected(providers.of("dvp"))
 EXPECTED = (
     "values of the label topology.kubernetes.io/zone of hosts of the parent"
     " (global.zones)"
@@ -26,10 +27,10 @@ ROWS = {
 @pytest.mark.parametrize("row", ROWS)
 def test_zones_that_constrain_nothing_are_named(row: str) -> None:
     words, expected = ROWS[row]
-    problems = list(map(str, chart_of_dvp.expected().flags("capdvp", words)))
+    problems = list(map(str, CHART.flags("capdvp", words)))
     print(f"{row:20} {problems}")
     assert problems == ([f"--zones: {expected}"] if expected else [])
 
 
 def test_other_components_have_no_zones() -> None:
-    assert list(chart_of_dvp.expected().flags("dvp-ccm", ())) == []
+    assert list(CHART.flags("dvp-ccm", ())) == []
