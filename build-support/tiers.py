@@ -98,7 +98,30 @@ def room(path: str) -> str:
     return modules if folder.startswith(modules) else folder
 
 
-def reruns(targets: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def real(path: str, root: pathlib.Path) -> str:
+    """Return the path of the file behind links, from the root."""
+    return (root / path).resolve().relative_to(root.resolve()).as_posix()
+
+
+def linking(changed: Iterable[str], root: pathlib.Path) -> set[str]:
+    """Return the targets of the charts that contain changed files by links.
+
+    Pants knows the owner of a file, and not those who have it by a link.
+    """
+    links = (*root.glob("charts/*/charts/*"), *root.glob("charts/*/charts/*/*"))
+    files = set(changed)
+    targets = set()
+    for link in (link for link in links if link.is_symlink()):
+        path = link.relative_to(root)
+        target = real(str(path), root)
+        if any(file == target or file.startswith(f"{target}/") for file in files):
+            targets.add(f"charts/{path.parts[1]}:chart")
+    return targets
+
+
+def reruns(
+    targets: Iterable[Mapping[str, Any]], root: pathlib.Path = ROOT
+) -> dict[str, list[str]]:
     """Return the batches of the lab that a change of each room reruns.
 
     targets: the output of `./pants peek ::`.
@@ -111,7 +134,8 @@ def reruns(targets: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
             for reached in _closure(by_address, address):
                 for path in by_address[reached].get("sources") or ():
                     if path.startswith(("lib/", "cmd/", "charts/")):
-                        batches_by_room[room(path)].add(batch.removeprefix("tests/"))
+                        changed = room(real(path, root))
+                        batches_by_room[changed].add(batch.removeprefix("tests/"))
     return {name: sorted(batches_by_room[name]) for name in sorted(batches_by_room)}
 
 
@@ -483,6 +507,9 @@ def _touched(commit: str, long_batches: Sequence[Batch]) -> set[str]:
                 "--changed-dependents=transitive",
                 "list",
             )
+            changed = _git("diff", "--name-only", since).splitlines()
+            if containing := sorted(linking(changed, ROOT)):
+                listed += _pants("--tag=[]", "dependents", "--transitive", *containing)
             return reached(listed.split(), long_batches)
     print("long tier: no history to compare with; what ran least recently runs")
     return set()
@@ -495,10 +522,13 @@ def _is_known(commit: str) -> bool:
 
 
 def _head() -> str:
-    words = ["git", "rev-parse", "HEAD"]
+    return _git("rev-parse", "HEAD").strip()
+
+
+def _git(*words: str) -> str:
     return subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
 
 
 def _pants(*words: str) -> str:

@@ -56,6 +56,42 @@ def test_a_change_reruns_what_reaches_it_through_sources_and_programs(
     }
 
 
+def test_a_change_reruns_what_contains_it_by_a_link(
+    tiers: ModuleType, tmp_path: pathlib.Path
+) -> None:
+    for folder in ("library/templates", "one/files", "one/charts", "two/charts/one"):
+        (tmp_path / "charts" / folder).mkdir(parents=True)
+    (tmp_path / "charts/library/templates/_pod.tpl").touch()
+    (tmp_path / "charts/one/files/x.yaml").touch()
+    (tmp_path / "charts/one/charts/library").symlink_to("../../library")
+    (tmp_path / "charts/two/charts/one/files").symlink_to("../../../one/files")
+    peeked = [
+        target("charts/two/charts/one/files/x.yaml:chart"),
+        target("charts/one/charts/library/templates/_pod.tpl:chart"),
+        target(
+            "tests/lab/k/x_test.py",
+            "charts/two/charts/one/files/x.yaml:chart",
+            batch_compatibility_tag="tests/lab/k:two",
+        ),
+        target(
+            "tests/lab/k/y_test.py",
+            "charts/one/charts/library/templates/_pod.tpl:chart",
+            batch_compatibility_tag="tests/lab/k:one",
+        ),
+    ]
+    assert tiers.reruns(peeked, tmp_path) == {
+        "charts/library": ["lab/k:one"],
+        "charts/one": ["lab/k:two"],
+    }
+    for changed, expected in (
+        ("charts/library/templates/_pod.tpl", {"charts/one:chart"}),
+        ("charts/one/files/x.yaml", {"charts/two:chart"}),
+        ("charts/one/values.yaml", set()),
+        ("charts/library-of-others/x.yaml", set()),
+    ):
+        assert tiers.linking([changed], tmp_path) == expected, changed
+
+
 def test_a_row_that_grows_is_named(tiers: ModuleType) -> None:
     text = "| `lib/a` | lab/k:k, lab/l:l |\n| `tests/lab/x.py` | default | 3 | x |\n"
     written = tiers.rows(text)
