@@ -26,6 +26,15 @@ TOOL = (
     "lab/tool:",
 )
 """Batches that run commands of the tool."""
+UMBRELLAS = (
+    "lab/charts:alerts",
+    "lab/charts:deckhouse-names-long",
+    "lab/charts:dvp-umbrella-long",
+    "lab/charts:helm3-long",
+    "lab/charts:umbrella",
+    "lab/tool:migrate",
+)
+"""Batches of the umbrella charts, which contain the charts of components."""
 PACKAGED = (
     "bench:tool_start",  # one second
     "lab/dvp:lab-long",
@@ -58,10 +67,10 @@ OWN = {
     # lib/osdpl has checks of its own for the doctor.
     "lib/doctor": ("bench:osdpl_values", *TOOL),
     "cmd/mooring/commands": TOOL,
-    "charts/csi-controller": (*CSI, "lab/charts:csi"),
+    "charts/csi-controller": (*CSI, *UMBRELLAS, "lab/charts:csi"),
     "charts/cloud-data-discoverer": (
+        *UMBRELLAS,
         "bench:discovery",
-        "lab/charts:alerts",
         "lab/charts:discoverer",
         "lab/discovery:",
         "lab/dvp:discoverer",

@@ -24,6 +24,7 @@ from tests.lab.charts import (
     reference_state_of_dvp,
     rendering,
     umbrellas,
+    union,
 )
 
 CHART = "cloud-provider-dvp"
@@ -199,6 +200,13 @@ def reference(ground: installing.Ground) -> Iterator[None]:
 @pytest.mark.parametrize("name", charts.of(CHART))
 def test_a_snapshot_is_what_helm_renders(renderer: places.Places, name: str) -> None:
     rendering.check_snapshot(renderer, snapshot(name))
+
+
+@pytest.mark.parametrize("name", charts.of(CHART))
+def test_it_renders_the_union_of_its_components(
+    renderer: places.Places, tmp_path: pathlib.Path, name: str
+) -> None:
+    union.check(renderer, charts.of(CHART)[name], tmp_path)
 
 
 def test_it_renders_without_values(renderer: places.Places) -> None:

@@ -1,6 +1,7 @@
 """The umbrella chart: rendered, installed, changed, rolled back and removed by helm."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -8,7 +9,13 @@ from lib.kube import resources
 from lib.lab import places
 from lib.lab.charts import charts
 from tests.harness import testing
-from tests.lab.charts import installing, openstack_umbrella, rendering, umbrellas
+from tests.lab.charts import (
+    installing,
+    openstack_umbrella,
+    rendering,
+    umbrellas,
+    union,
+)
 
 CHART = "cloud-provider-openstack"
 CASE = openstack_umbrella.CASE
@@ -18,6 +25,13 @@ LEASES = ("kube-system/cloud-controller-manager",)
 @pytest.mark.parametrize("name", charts.of(CHART))
 def test_a_snapshot_is_what_helm_renders(renderer: places.Places, name: str) -> None:
     rendering.check_snapshot(renderer, charts.of(CHART)[name])
+
+
+@pytest.mark.parametrize("name", charts.of(CHART))
+def test_it_renders_the_union_of_its_components(
+    renderer: places.Places, tmp_path: pathlib.Path, name: str
+) -> None:
+    union.check(renderer, charts.of(CHART)[name], tmp_path)
 
 
 def test_it_renders_without_values(renderer: places.Places) -> None:
