@@ -18,6 +18,7 @@ FILES = (
         for name in (
             "debian_python.sh",
             "debian_python.sha256",
+            "headers.sh",
             "macros.build",
             "pants.lock.txt",
             "processes.sh",

@@ -16,23 +16,40 @@ adaptors: Any = importlib.import_module("pants.engine.internals.target_adaptor")
 visibility: Any = importlib.import_module("pants.backend.visibility.rule_types")
 
 
-def rules(file: str) -> Any:
-    """Read the dependency rules of one BUILD file; other calls in it do nothing."""
-    state = visibility.BuildFileVisibilityRules.create_parser_state(file, None)
+def rules(file: str, dependents: bool = False) -> Any:
+    """Read the rules of one BUILD file; other calls in it do nothing.
+
+    dependents: those about its dependents, else about its dependencies.
+    """
+    create = visibility.BuildFileVisibilityRules.create_parser_state
+    state, others = create(file, None), create(file, None)
     names = {
         "__dependencies_rules__": lambda *sets: state.set_dependency_rules(file, *sets),
+        "__dependents_rules__": lambda *sets: others.set_dependency_rules(file, *sets),
         "files": lambda **fields: None,
+        "python_requirements": lambda **fields: None,
         "python_sources": lambda **fields: None,
     }
     exec(pathlib.Path(file).read_text(), names)  # noqa: S102 -- a BUILD file is code
-    return state.get_frozen_dependency_rules()
+    return (others if dependents else state).get_frozen_dependency_rules()
 
 
 def judge(importer: str, imported: str) -> tuple[str, str]:
     """Return what Pants does about one import, and by which rule."""
-    sources = adaptors.TargetAdaptor(
-        "python_sources", name=None, __description_of_origin__=""
-    )
+    sources = _adaptor("python_sources")
+    package, _, requirement = imported.partition("#")
+    if requirement:
+        applied = visibility.BuildFileVisibilityRules.check_dependency_rules(
+            origin_address=_address(importer),
+            origin_adaptor=sources,
+            dependencies_rules=None,
+            dependency_address=addresses.Address(
+                package, target_name="reqs", generated_name=requirement
+            ),
+            dependency_adaptor=_adaptor("python_requirement"),
+            dependents_rules=rules(f"{package}/BUILD", dependents=True),
+        )
+        return applied.action.name.lower(), applied.rule_description
     applied = visibility.BuildFileVisibilityRules.check_dependency_rules(
         origin_address=_address(importer),
         origin_adaptor=sources,
@@ -42,6 +59,10 @@ def judge(importer: str, imported: str) -> tuple[str, str]:
         dependents_rules=None,
     )
     return applied.action.name.lower(), applied.rule_description
+
+
+def _adaptor(kind: str) -> Any:
+    return adaptors.TargetAdaptor(kind, name=None, __description_of_origin__="")
 
 
 def _address(path: str) -> Any:

@@ -46,6 +46,7 @@ def tree(tmp_path: pathlib.Path) -> pathlib.Path:
     shutil.copy("lib/BUILD", tmp_path / "lib/BUILD")
     for name in (
         "pants",
+        "build-support/headers.sh",
         "build-support/processes.sh",
         "build-support/sandboxes.sh",
     ):

@@ -63,6 +63,31 @@ DENIED = {
         "lib/lab/dvp/parent.py",
         "lib/lab/openstack/layout.py",
     ),
+    "zVirt imports OpenStack": (
+        "lib/cloud/zvirt/client.py",
+        "lib/cloud/openstack/client.py",
+    ),
+    "a flow imports zVirt": ("lib/volumes/flow.py", "lib/cloud/zvirt/client.py"),
+    "the simulated engine imports the provider that it judges": (
+        "lib/lab/zvirt/core.py",
+        "lib/cloud/zvirt/client.py",
+    ),
+    "the lab's start imports the simulated engine": (
+        "lib/lab/whole/whole.py",
+        "lib/lab/zvirt/core.py",
+    ),
+    "another provider imports the SDK of oVirt": (
+        "lib/cloud/dvp/parent.py",
+        "3rdparty/python#ovirt-engine-sdk-python",
+    ),
+    "a flow imports the SDK of oVirt": (
+        "lib/volumes/flow.py",
+        "3rdparty/python#ovirt-engine-sdk-python",
+    ),
+    "a component imports the SDK of oVirt": (
+        "cmd/csi_node/zvirt_node.py",
+        "3rdparty/python#ovirt-engine-sdk-python",
+    ),
     "the edge of CSI imports a provider": (
         "lib/csi/driver.py",
         "lib/cloud/openstack/client.py",
@@ -86,6 +111,14 @@ ALLOWED = {
     "the lab's cloud implements its protocol": (
         "lib/lab/openstack/grounds.py",
         "lib/lab/grounds/grounds.py",
+    ),
+    "zVirt imports the SDK of oVirt": (
+        "lib/cloud/zvirt/client.py",
+        "3rdparty/python#ovirt-engine-sdk-python",
+    ),
+    "the simulated engine imports the SDK of oVirt": (
+        "lib/lab/zvirt/core.py",
+        "3rdparty/python#ovirt-engine-sdk-python",
     ),
     "an edge imports a flow": ("lib/csi/driver.py", "lib/volumes/flow.py"),
     "a component imports a provider": (
