@@ -80,7 +80,7 @@ MODULES: Mapping[str, str] = {
     "children": "listeners, pools, monitors and members: read, and explained",
     "client": "the client of an API: OpenStack's, Kubernetes'",
     "cloud": "the implementation of a protocol, in each package of a provider",
-    "config": "how a configuration is reported, and that of a parent cluster",
+    "config": "how a configuration is reported, and that of each cloud",
     "kinds": "kinds of a flag's value, and of a parent's objects",
     "flag_table": "the flags of each daemon",
     "lists": "the lists that each package of a provider reads",
@@ -101,7 +101,10 @@ LAB_CLASSES: Mapping[str, str] = {
     "Snapshot": "of a chart, and of simulated Pods",
     "Stage": "where the demo is shown, and where a Service's test plays",
 }
+SIMULATED = "the same part of each simulated cloud"
 LAB_MODULES: Mapping[str, str] = {
+    **dict.fromkeys(("attachments", "disks", "kinds", "virtual_servers"), SIMULATED),
+    **dict.fromkeys(("settings", "transitions"), SIMULATED),
     "grounds": "the protocol of a lab's cloud, and its implementation",
     "lab": "start and stop of a lab: OpenStack's, the operator's, the command",
     "pod_values": "values of the umbrella chart of each cloud",
