@@ -10,6 +10,7 @@ from tests.reference import sheets
 _RECEIVER = re.compile(r"(^|[._])env(iron)?$")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TABLES = {
+    "lib/cloud/zvirt/config.py": "_VARIABLES",
     "lib/cloud/openstack/config/environment.py": "_FIELDS",
     "lib/helm/command.py": "_PASSED_ON",
 }

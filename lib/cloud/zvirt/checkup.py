@@ -1,0 +1,219 @@
+"""What an engine reports of itself: its user, version, identity, and permits.
+
+Implements `lib.cloud.checkup.Checkup`. One call each; nothing is tried twice, since a
+wrong password that is repeated locks the account.
+"""
+
+import datetime
+import email.utils
+from collections.abc import Callable
+
+from lib.cloud import checkup, errors
+from lib.cloud.zvirt import client, config, documents, http
+from lib.process import clock
+
+OLDEST = (4, 4)
+"""Version of the API that components require."""
+_PERMISSIONS = "users/{}/permissions"
+_COLLECTIONS = ("templates", "vnicprofiles", "storagedomains", "clusters")
+"""Collections of which objects of a cluster contain names or IDs."""
+NEEDED = {
+    "zvirt-ccm": ("login",),
+    "csi-controller": (
+        "login",
+        "create_disk",
+        "attach_disk",
+        "edit_disk_properties",
+        "delete_disk",
+        "configure_vm_storage",
+    ),
+    "capz-controller-manager": (
+        "login",
+        "create_vm",
+        "edit_vm_properties",
+        "delete_vm",
+        "vm_basic_operations",
+        "configure_vm_network",
+    ),
+}
+"""Permits by component. Source: ovirt-engine-api-model, Permit; ActionGroup."""
+MANAGER = "zvirt-ccm"
+
+REMEDIES = checkup.Remedies(
+    credentials=(
+        "write user and password of the engine, the user with its profile; after"
+        " several failures the engine locks the account for a time"
+    ),
+    unreachable=(
+        "see that the URL of the engine is right and can be reached from here: name,"
+        " port, proxy, certificate"
+    ),
+    project="",
+    endpoint="see that the URL is that of an oVirt engine with API 4.4 or newer",
+    internal="",
+    region="",
+    no_region="",
+    mixed="",
+)
+"""What an operator does about faults."""
+
+
+class EngineCheckup:
+    """Asks one engine."""
+
+    region = ""
+
+    def __init__(
+        self,
+        settings: config.EngineConfig,
+        timeout_s: float,
+        exchange: http.HttpExchange | None = None,
+        now: Callable[[], datetime.datetime] = clock.utc_now,
+    ) -> None:
+        """timeout_s: of every single call. exchange: None: over the network."""
+        self._settings = settings
+        self._timeout_s = timeout_s
+        self._exchange = exchange or http.connect(settings)
+        self._engine = client.EngineClient(
+            lambda: settings, self._exchange, user_agent="mooring-doctor"
+        )
+        self._now = now
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """See the protocol: how the engine's certificate is verified."""
+        if self._settings.insecure:
+            return ("certificates of the engine are not verified",)
+        if not self._settings.ca:
+            return ()
+        left = config.ca_expiry(self._settings.ca) - self._now()
+        if left < datetime.timedelta(days=30):
+            return (f"the authority of the engine expires in {left.days} days",)
+        return ()
+
+    def time(self) -> datetime.datetime | None:
+        """See the protocol: the Date of a response without authentication."""
+        response = self._exchange(
+            "GET", self._settings.url, {"Accept": "*/*"}, None, self._timeout_s
+        )
+        try:
+            return email.utils.parsedate_to_datetime(response.headers.get("date", ""))
+        except ValueError:
+            return None
+
+    def login(self) -> checkup.Login:
+        """See the protocol. project: the ID of the engine."""
+        root = self._engine.root(self._timeout_s)
+        self._check_product(root)
+        user = root.authenticated_user
+        name = getattr(user, "user_name", None) or getattr(user, "name", None)
+        return checkup.Login(
+            str(name or self._settings.username), str(root.product_info.instance_id)
+        )
+
+    def _check_product(self, root: documents.Entity) -> None:
+        """Check that the root is that of an engine.
+
+        Raises:
+            Unavailable: it is not.
+        """
+        product = getattr(root, "product_info", None)
+        if product is None or product.version is None or product.version.major is None:
+            raise errors.Unavailable(
+                f"{config.URL}: {self._settings.url} is not an engine: must be"
+                " the URL of an oVirt engine with API 4.4 or newer",
+                operation="read the API",
+            )
+
+    def services(self) -> tuple[checkup.ServiceEndpoint, ...]:
+        """See the protocol: the engine itself, with its version."""
+        url = self._settings.url
+        try:
+            root = self._engine.root(self._timeout_s)
+            self._check_product(root)
+        except errors.Unauthenticated:
+            raise
+        except errors.CloudError as error:
+            return (checkup.ServiceEndpoint("engine", True, url=url, error=error),)
+        version = root.product_info.version
+        warning = ""
+        if (version.major, version.minor or 0) < OLDEST:
+            warning = f"API {version.major}.{version.minor}: must be 4.4 or newer"
+        text = version.full_version or f"{version.major}.{version.minor}"
+        row = checkup.ServiceEndpoint(
+            "engine", True, url=url, version=text, warning=warning
+        )
+        return (row,)
+
+    def quotas(self) -> checkup.Quotas:
+        """See the protocol: users may not read quotas."""
+        return {}
+
+    def balancing(self) -> checkup.Balancing | None:
+        """See the protocol: an engine has no load balancers."""
+        return None
+
+    def rights(self) -> tuple[checkup.ComponentRights, ...]:
+        """See the protocol: permits of the user's own roles; those of groups are not.
+
+        Empty where the user may not read its permissions.
+        """
+        root = self._engine.root(self._timeout_s)
+        user = root.authenticated_user
+        if user is None or user.id is None:
+            return ()
+        try:
+            permissions = self._engine.list(
+                _PERMISSIONS.format(user.id),
+                {"follow": "role.permits"},
+                timeout_s=self._timeout_s,
+            )
+        except (errors.Forbidden, errors.Unavailable):
+            return ()
+        held = {
+            permit.name
+            for permission in permissions
+            for permit in getattr(permission.entity.role, "permits", None) or ()
+        }
+        if not held:
+            return ()
+        return tuple(
+            checkup.ComponentRights(
+                component,
+                component == MANAGER,
+                len(needed),
+                tuple(permit for permit in needed if permit not in held),
+            )
+            for component, needed in NEEDED.items()
+        )
+
+    def offered(self) -> checkup.Offered:
+        """See the protocol: names by collection, one list each."""
+        return {path: self._names(path) for path in _COLLECTIONS}
+
+    def _names(self, path: str) -> tuple[str, ...] | errors.CloudError:
+        try:
+            items = self._engine.list(path, timeout_s=self._timeout_s)
+        except errors.CloudError as error:
+            return error
+        return tuple(sorted({str(item.entity.name) for item in items}))
+
+    def routing(self) -> checkup.Routing | None:
+        """See the protocol: there are no routes."""
+        return None
+
+
+def sentence(error: errors.CloudError, settings: config.EngineConfig) -> str:
+    """Return what is wrong with the configuration, for one failed call.
+
+    The same text in every component: setting, value, and what is valid.
+    """
+    url = f'{config.URL}: "{settings.url}"'
+    if isinstance(error, errors.Unauthenticated):
+        user = f'{config.USERNAMES[0]}: "{settings.username}"'
+        return f"{user}: {error.message}"
+    if "certificate not accepted" in error.message:
+        return f"{config.CA_BUNDLE}: {error.message}: must be the engine's authority"
+    if "not an engine" in error.message:
+        return f"{url}: {error.message}: must be an oVirt engine"
+    return f"{url}: {error.message}"

@@ -1,0 +1,427 @@
+"""The one access of a process to an engine. Safe for use by several threads.
+
+Rules: every call has a deadline that includes authentication; bodies are types of the
+SDK, and a value of an enumeration that the SDK does not know is kept as text; a 404
+means "absent" only for a direct read by ID; lists with the same parameters are shared
+by parallel callers.
+"""
+
+import dataclasses
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+
+from lib.cloud import errors
+from lib.cloud.support import calls, circuits
+from lib.cloud.zvirt import config, documents, engine_refusals, http, sign_on
+from lib.cloud.zvirt.documents import Entity, Item
+from lib.process.shared_read import SharedRead
+
+TIMEOUT_S = 30.0
+"""Of one call, unless its caller has less time."""
+PAGE = 200
+"""Objects of one page of `list_all`."""
+SERVICE = "api"
+_XML = "application/xml"
+_CORRELATION_MAX = 50
+"""Source: ovirt-engine, BusinessEntitiesDefinitions.CORRELATION_ID_SIZE."""
+_SHARED_SCOPES_MAX = 256
+Query = Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Call:
+    """One request to the API. path: below its root. resource: what errors name."""
+
+    method: str
+    path: str
+    query: Query
+    operation: str
+    resource: str = ""
+    body: bytes | None = dataclasses.field(default=None, repr=False)
+
+
+class EngineClient:
+    """One engine with one user."""
+
+    def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
+        self,
+        settings: Callable[[], config.EngineConfig],
+        exchange: http.HttpExchange,
+        *,
+        user_agent: str = "mooring",
+        on_call: calls.CallObserver = calls.ignore,
+        on_circuit: circuits.CircuitObserver = circuits.ignore,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """settings: returns those of now. on_call: receives every call.
+
+        clock: monotonic seconds. wall_clock: seconds since 1970.
+        """
+        self._settings = settings
+        self._exchange = exchange
+        self._clock = clock
+        self._on_call = on_call
+        services = (sign_on.SERVICE, SERVICE)
+        self._circuits = circuits.Circuits(services, on_circuit, clock)
+        self._sign_on = sign_on.SignOn(
+            exchange,
+            settings,
+            self._circuits,
+            user_agent=user_agent,
+            clock=clock,
+            wall_clock=wall_clock,
+        )
+        self._headers = {
+            "Accept": _XML,
+            "Accept-Language": "en",
+            "Version": "4",
+            "User-Agent": user_agent,
+        }
+        self._shared_lock = threading.Lock()
+        self._shared: dict[tuple[str, ...], SharedRead[tuple[Item, ...]]] = {}
+
+    @property
+    def host(self) -> str:
+        """URL of the engine without the path of its API."""
+        return self._settings().host
+
+    # Reads.
+
+    def root(self, timeout_s: float = TIMEOUT_S) -> Entity:
+        """Return the root of the API: product, version, user.
+
+        Raises:
+            CloudError: it is not known.
+        """
+        call = _Call("GET", "", {}, "read the API")
+        return _one(self._send(call, timeout_s), call).entity
+
+    def get(
+        self, path: str, follow: Sequence[str] = (), timeout_s: float = TIMEOUT_S
+    ) -> Item | None:
+        """Read one object by ID; None: the engine reports that it does not exist.
+
+        A gateway may answer 404, too: an absence counts while the root answers.
+
+        Raises:
+            CloudError: it is not known.
+        """
+        query = {"follow": ",".join(follow)} if follow else {}
+        call = _Call("GET", path, query, _operation("read", path), _last(path))
+        deadline = self._clock() + timeout_s
+        response = self._send(call, timeout_s, absent_ok=True)
+        if response.status != 404:
+            return _one(response, call)
+        self.root(deadline - self._clock())
+        return None
+
+    def list(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        not_before: float | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> tuple[Item, ...]:
+        """Return a collection, one request.
+
+        not_before: a read of another caller is used that began then or later; by the
+        clock, None: now. timeout_s: of the read, also for another caller.
+
+        Raises:
+            CloudError: it is not known.
+        """
+        scope = (path, *(f"{name}={value}" for name, value in (query or {}).items()))
+        return self._shared_read(
+            scope, lambda: self._list(path, query or {}, timeout_s), not_before
+        )
+
+    def list_all(
+        self,
+        path: str,
+        search: str = "",
+        follow: Sequence[str] = (),
+        *,
+        not_before: float | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> tuple[Item, ...]:
+        """Return a collection that can be searched, by pages of PAGE objects.
+
+        Objects are sorted by name, so that pages are stable; one that is renamed
+        between two pages may be missing. timeout_s: of all pages together.
+
+        Raises:
+            CloudError: it is not known, also where a page is missing.
+        """
+        scope = (path, search, *follow)
+        return self._shared_read(
+            scope, lambda: self._pages(path, search, follow, timeout_s), not_before
+        )
+
+    def _pages(
+        self, path: str, search: str, follow: Sequence[str], timeout_s: float
+    ) -> tuple[Item, ...]:
+        deadline = self._clock() + timeout_s
+        items: dict[str, Item] = {}
+        query = {"max": str(PAGE)}
+        if follow:
+            query["follow"] = ",".join(follow)
+        for number in range(1, 10_000):
+            text = f"{search} sortby name asc page {number}".strip()
+            left_s = deadline - self._clock()
+            page = self._list(path, {**query, "search": text}, left_s)
+            items.update((item.id, item) for item in page)
+            if len(page) < PAGE:
+                break
+        return tuple(items.values())
+
+    def _list(self, path: str, query: Query, timeout_s: float) -> tuple[Item, ...]:
+        call = _Call("GET", path, query, _operation("list", path))
+        return _many(self._send(call, timeout_s), call)
+
+    def _shared_read(
+        self,
+        scope: tuple[str, ...],
+        read: Callable[[], tuple[Item, ...]],
+        not_before: float | None,
+    ) -> tuple[Item, ...]:
+        with self._shared_lock:
+            shared = self._shared.get(scope)
+            if shared is None:
+                if len(self._shared) >= _SHARED_SCOPES_MAX:
+                    self._shared.pop(next(iter(self._shared)))
+                shared = self._shared[scope] = SharedRead(read, self._clock)
+        return shared.get(self._clock() if not_before is None else not_before)
+
+    # Writes.
+
+    def add(
+        self,
+        path: str,
+        entity: Entity,
+        query: Query | None = None,
+        *,
+        correlation_id: str = "",
+        timeout_s: float = TIMEOUT_S,
+    ) -> Item:
+        """Create an object in a collection; return it, as it is then.
+
+        Raises:
+            CloudError: it was refused, or the outcome is unknown.
+        """
+        name = str(getattr(entity, "name", None) or getattr(entity, "alias", "") or "")
+        call = self._write("POST", path, entity, query, correlation_id, "create", name)
+        return _one(self._send(call, timeout_s), call)
+
+    def update(
+        self,
+        path: str,
+        entity: Entity,
+        query: Query | None = None,
+        *,
+        correlation_id: str = "",
+        timeout_s: float = TIMEOUT_S,
+    ) -> Item:
+        """Change what an entity names of an object; return it.
+
+        Raises:
+            NotFound: it does not exist.
+            CloudError: it was refused, or the outcome is unknown.
+        """
+        name = _last(path)
+        call = self._write("PUT", path, entity, query, correlation_id, "update", name)
+        return _one(self._send_to(path, call, timeout_s), call)
+
+    def act(
+        self,
+        path: str,
+        action: str,
+        body: Entity,
+        *,
+        correlation_id: str = "",
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """Carry out an action of an object, such as start. body: an Action.
+
+        Raises:
+            NotFound: the object does not exist.
+            CloudError: it was refused, or the outcome is unknown.
+        """
+        whole = f"{path}/{action}"
+        name = _last(path)
+        call = self._write("POST", whole, body, {}, correlation_id, action, name)
+        self._send_to(path, call, timeout_s)
+
+    def remove(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        correlation_id: str = "",
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """Delete an object.
+
+        Raises:
+            NotFound: it does not exist.
+            CloudError: it was refused, or the outcome is unknown.
+        """
+        name = _last(path)
+        call = self._write("DELETE", path, None, query, correlation_id, "delete", name)
+        self._send_to(path, call, timeout_s)
+
+    def _write(  # noqa: PLR0913 # the parts of one request
+        self,
+        method: str,
+        path: str,
+        entity: Entity | None,
+        query: Query | None,
+        correlation_id: str,
+        verb: str,
+        name: str,
+    ) -> _Call:
+        if len(correlation_id) > _CORRELATION_MAX or not correlation_id.isascii():
+            raise ValueError(f"correlation ID: {correlation_id!r}")
+        extra = {"correlation_id": correlation_id} if correlation_id else {}
+        body = None if entity is None else documents.write(entity)
+        operation = _operation(verb, path)
+        return _Call(method, path, {**(query or {}), **extra}, operation, name, body)
+
+    # Requests.
+
+    def _send_to(self, path: str, call: _Call, timeout_s: float) -> http.Response:
+        """Send a write to an object; a 404 is confirmed by a direct read of it.
+
+        Raises:
+            NotFound: the object does not exist.
+            CloudError: any other failure.
+        """
+        deadline = self._clock() + timeout_s
+        response = self._send(call, timeout_s, absent_ok=True)
+        if response.status != 404:
+            return response
+        if self.get(path, timeout_s=deadline - self._clock()) is None:
+            raise errors.NotFound(
+                "not found",
+                operation=call.operation,
+                resource=call.resource,
+                was_rejected=True,
+            )
+        raise engine_refusals.error(404, b"", call.operation, call.resource)
+
+    def _send(
+        self, call: _Call, timeout_s: float, *, absent_ok: bool = False
+    ) -> http.Response:
+        """Send a request with a token; a refused token is replaced once.
+
+        absent_ok: a 404 without body is returned.
+        """
+        deadline = self._clock() + timeout_s
+        with calls.counted(self._on_call, call.operation, self._clock):
+            token = self._sign_on.token(deadline - self._clock())
+            response = self._exchanged(call, token, deadline)
+            if response.status == 401:
+                self._sign_on.invalidate(token)
+                token = self._sign_on.token(deadline - self._clock())
+                response = self._exchanged(call, token, deadline)
+            if response.status in (200, 201, 202):
+                return response
+            if response.status == 404 and absent_ok and not response.body.strip():
+                return response
+            raise self._error(call, response, token)
+
+    def _error(
+        self, call: _Call, response: http.Response, token: sign_on.Token
+    ) -> errors.CloudError:
+        if response.status == 401:
+            self._sign_on.invalidate(token)
+        return engine_refusals.error(
+            response.status,
+            response.body,
+            call.operation,
+            call.resource,
+            retry_after_s=response.retry_after_s,
+        )
+
+    def _exchanged(
+        self, call: _Call, token: sign_on.Token, deadline: float
+    ) -> http.Response:
+        """Send one request; only failures to answer open the circuit."""
+        settings = self._settings()
+        query = f"?{urllib.parse.urlencode(call.query)}" if call.query else ""
+        path = f"/{call.path}" if call.path else ""
+        headers = {**self._headers, "Authorization": f"Bearer {token.value}"}
+        if call.body is not None:
+            headers["Content-Type"] = _XML
+        with self._circuits.call(SERVICE, call.operation):
+            response = self._exchange(
+                call.method,
+                f"{settings.url}{path}{query}",
+                headers,
+                call.body,
+                deadline - self._clock(),
+            )
+            if response.status >= 500 or response.status == 429:
+                raise engine_refusals.error(
+                    response.status,
+                    response.body,
+                    call.operation,
+                    call.resource,
+                    retry_after_s=response.retry_after_s,
+                )
+            return response
+
+
+def _operation(verb: str, path: str) -> str:
+    """Return what errors and metrics call an operation: verb and collection."""
+    parts = (part for part in path.split("/") if part and not _is_id(part))
+    names = [part for part in parts if part != verb]
+    return " ".join([verb, *names[-1:]])
+
+
+def _is_id(part: str) -> bool:
+    return "-" in part
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def quoted(value: str) -> str:
+    """Return a value for a search. Results must be compared again.
+
+    The language has no escapes, ' and ; are rejected, and * is a wildcard: characters
+    that cannot be asked for become wildcards.
+    """
+    return '"' + "".join("*" if char in "\"';" else char for char in value) + '"'
+
+
+def is_named(item: Item, name: str) -> bool:
+    """Report whether an object of a search has exactly this name."""
+    entity = item.entity
+    return name in (getattr(entity, "name", None), getattr(entity, "alias", None))
+
+
+def _one(response: http.Response, call: _Call) -> Item:
+    try:
+        return documents.one(response.body)
+    except documents.Malformed as error:
+        raise _not_an_engine(call) from error
+
+
+def _many(response: http.Response, call: _Call) -> tuple[Item, ...]:
+    try:
+        return documents.many(response.body)
+    except documents.Malformed as error:
+        raise _not_an_engine(call) from error
+
+
+def _not_an_engine(call: _Call) -> errors.CloudError:
+    return errors.Unavailable(
+        "not an engine: the response is no document of its API",
+        operation=call.operation,
+        resource=call.resource,
+    )

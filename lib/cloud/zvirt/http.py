@@ -1,0 +1,128 @@
+"""One HTTP exchange with an engine, bounded by a deadline as a whole.
+
+Not the SDK's Connection: it deadlocks between threads, its time-out does not cover
+authentication, and it hides the status of responses without XML.
+"""
+
+import dataclasses
+import pathlib
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import urllib3
+
+from lib.cloud import errors
+from lib.cloud.zvirt import config
+from lib.kube import errors as kube_errors
+from lib.kube import transport
+from lib.process import retry_after
+
+POOL_SIZE = 64
+"""Connections kept: at least as many as there are workers."""
+_LEAST_S = 0.001
+_SYSTEM_CA = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+_NEVER_SENT = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.NameResolutionError,
+    urllib3.exceptions.ConnectTimeoutError,
+    urllib3.exceptions.SSLError,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Response:
+    """One response with its whole body. headers: by lower-case name."""
+
+    status: int
+    body: bytes = dataclasses.field(repr=False)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """The pause that the server asks for, in seconds."""
+        return retry_after.seconds(self.headers.get("retry-after"), time.time())
+
+
+class HttpExchange(Protocol):
+    """Sends one request: method, URL, headers, body, time-out in seconds."""
+
+    def __call__(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout_s: float,
+    ) -> Response:
+        """Return the response, whatever its status.
+
+        Raises:
+            Unavailable: there was none in time.
+        """
+        ...
+
+
+def context(settings: config.EngineConfig) -> ssl.SSLContext:
+    """Return how certificates of the engine are verified.
+
+    Raises:
+        InvalidRequest: the authorities cannot be used.
+    """
+    if settings.insecure:
+        unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        unverified.check_hostname = False
+        unverified.verify_mode = ssl.CERT_NONE
+        return unverified
+    try:
+        return ssl.create_default_context(cadata=settings.ca or None)
+    except ssl.SSLError as error:
+        message = "the certificates of the authority cannot be used"
+        operation = "read the configuration"
+        raise errors.InvalidRequest(message, operation=operation) from error
+
+
+def connect(
+    settings: config.EngineConfig, clock: Callable[[], float] = time.monotonic
+) -> HttpExchange:
+    """Return the one function that sends requests to an engine."""
+    pool = urllib3.PoolManager(
+        maxsize=POOL_SIZE, block=False, ssl_context=context(settings), retries=False
+    )
+
+    def exchange(
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout_s: float,
+    ) -> Response:
+        deadline = clock() + timeout_s
+        operation = f"{method} {url.partition('?')[0].removeprefix(settings.host)}"
+        try:
+            with transport.translated(operation, settings.host):
+                response = pool.request(
+                    method,
+                    url,
+                    body=body,
+                    headers=dict(headers),
+                    timeout=urllib3.Timeout(total=max(timeout_s, _LEAST_S)),
+                    retries=False,
+                    redirect=False,
+                    preload_content=False,
+                )
+            try:
+                content = transport.read_all(response, operation, deadline)
+            finally:
+                response.close()
+                response.release_conn()
+        except kube_errors.Unavailable as error:
+            is_unsent = isinstance(error.__cause__, _NEVER_SENT)
+            raise errors.Unavailable(
+                error.message, operation=operation, was_rejected=is_unsent
+            ) from error
+        names = {name.lower(): value for name, value in response.headers.items()}
+        return Response(response.status, content, names)
+
+    return exchange

@@ -1,0 +1,95 @@
+"""A client of an engine: of the simulated one, or of responses that a test writes."""
+
+import collections
+from collections.abc import Callable, Mapping
+
+from lib.cloud.zvirt import client, config, http
+from lib.lab.zvirt import seed
+from tests.lib.lab.zvirt.stage import PASSWORD, Stage
+
+HOST = "https://engine.example.com"
+SETTINGS = config.EngineConfig(f"{HOST}{config.API_PATH}", seed.USER, PASSWORD)
+TOKEN = b'{"access_token": "t1", "exp": "9999999999999", "token_type": "bearer"}'
+HTML = b"<!DOCTYPE html><html><body>Bad Gateway</body></html>"
+FAULT = "<fault><reason>Operation Failed</reason><detail>[{}]</detail></fault>"
+API = b"<api><product_info><name>oVirt Engine</name></product_info></api>"
+Answer = Callable[[str, str, bytes | None], http.Response]
+
+
+class Clock:
+    """Seconds that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Scripted:
+    """An exchange whose API answers what a test writes; single sign-on always does.
+
+    api: takes method, path below the host, and body. sso: of requests for tokens.
+    """
+
+    def __init__(self, api: Answer, sso: http.Response | None = None) -> None:
+        self._api = api
+        self.sso = sso or http.Response(200, TOKEN)
+        self.requests: list[tuple[str, str]] = []
+        self.headers: list[Mapping[str, str]] = []
+
+    def __call__(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout_s: float,
+    ) -> http.Response:
+        path = url.removeprefix(HOST)
+        self.requests.append((method, path))
+        self.headers.append(headers)
+        if path.startswith("/ovirt-engine/sso"):
+            return self.sso
+        return self._api(method, path.removeprefix(config.API_PATH), body)
+
+
+class Simulated:
+    """An exchange with an engine in this process."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.requests: collections.Counter[str] = collections.Counter()
+
+    def __call__(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout_s: float,
+    ) -> http.Response:
+        names = {name.lower(): value for name, value in headers.items()}
+        target = url.removeprefix(HOST)
+        self.requests[f"{method} {target.partition('?')[0]}"] += 1
+        reply = self._stage.service.handle(method, target, names, body or b"")
+        assert reply is not None
+        headers = {"content-type": reply.content_type, **reply.headers}
+        return http.Response(reply.status, reply.body, headers)
+
+
+def engine(
+    exchange: http.HttpExchange,
+    clock: Callable[[], float] | None = None,
+    settings: Callable[[], config.EngineConfig] = lambda: SETTINGS,
+) -> client.EngineClient:
+    """Return a client."""
+    at = clock or Clock()
+    return client.EngineClient(
+        settings, exchange, clock=at, wall_clock=lambda: 1_700_000_000.0 + at()
+    )
+
+
+def fixed(status: int, body: bytes) -> Scripted:
+    """Return an exchange whose API always answers the same."""
+    return Scripted(lambda method, path, request: http.Response(status, body))
