@@ -6,7 +6,7 @@ from collections.abc import Callable
 from lib.balancers import model, translate
 from lib.balancers.model import Action, Snapshot, Source
 from lib.cloud import errors
-from lib.cloud.load_balancers import Observed, Plan, Results, Target
+from lib.cloud.load_balancers import Observed, Plan, Reason, Results, Target
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.steps import CommonReason, GateState, Notice, Problem
 from lib.plans import model as plans
@@ -14,6 +14,9 @@ from lib.reconcile.outcome import Outcome
 
 NAMED = 20
 """Nodes named in an Event, at most."""
+PENDING_S = 300.0
+"""A load balancer that the cloud has been changing for longer is reported; also a
+creation ends within this time."""
 UNREADABLE = "unexpected error while the Service was read"
 
 MakePlan = Callable[[Target, Observed, datetime.datetime], Plan]
@@ -29,7 +32,7 @@ def decide(snapshot: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> D
     if snapshot.error is not None:
         return _failure(snapshot, snapshot.error, UNREADABLE)
     if snapshot.resumed is not None:
-        return _go_on(snapshot, snapshot.resumed)
+        return _go_on(snapshot, snapshot.resumed, now)
     if snapshot.target is None:
         return Outcome(_reported(snapshot, snapshot.problems))
     return _observed(snapshot, snapshot.target, now, make_plan)
@@ -82,14 +85,35 @@ def failed_to(verb: str, why: str) -> model.RecordEvent:
     return _event("SyncLoadBalancerFailed", text, is_warning=True)
 
 
-def _go_on(snapshot: Snapshot, resumed: plans.Resumed[Target]) -> Decided:
+def _go_on(
+    snapshot: Snapshot, resumed: plans.Resumed[Target], now: datetime.datetime
+) -> Decided:
     """Apply the next step of an open plan, if its gate allows it."""
     plan, gate = resumed.plan, resumed.gate
     if isinstance(gate, Unknown):
         return _failure(snapshot, gate.error, gate.error.summary)
+    before = snapshot.reported or plans.TellProblems(())
+    others = tuple(p for p in before.problems if p.reason is not Reason.PENDING)
     if gate.state is GateState.CLOSED:
-        return Outcome(requeue_after_s=gate.retry_after_s)
-    return Outcome(plans.next_steps(plan.steps, plan.object_id))
+        pending = _pending(snapshot, resumed.closed_s, gate.why, now)
+        reported = _reported(snapshot, (*others, *pending), before.notices)
+        return Outcome(reported, gate.retry_after_s)
+    reported = _reported(snapshot, others, before.notices)
+    return Outcome((*reported, *plans.next_steps(plan.steps, plan.object_id)))
+
+
+def _pending(
+    snapshot: Snapshot, closed_s: float, why: str, now: datetime.datetime
+) -> tuple[Problem, ...]:
+    """Report a state of the cloud that does not end; the same text each time."""
+    known = _known_pending(snapshot)
+    if not why or any(problem.message.startswith(why) for problem in known):
+        return known
+    if closed_s < PENDING_S:
+        return ()
+    since = now - datetime.timedelta(seconds=closed_s)
+    message = f"{why}; observed since {since:%Y-%m-%d %H:%M} UTC"
+    return (Problem(Reason.PENDING, message),)
 
 
 def _carry_out(
@@ -101,7 +125,9 @@ def _carry_out(
     if is_desired and not snapshot.service.has_finalizer:
         actions.append(model.AddFinalizer())
     actions += missing(snapshot.service, plan.results)
-    actions += _reported(snapshot, plan.problems, plan.notices)
+    waits = bool(plan.object_id and not plan.steps and plan.retry_after_s is not None)
+    problems = (*plan.problems, *(_known_pending(snapshot) if waits else ()))
+    actions += _reported(snapshot, problems, plan.notices)
     if _is_fatal(plan.problems):
         text = "; ".join(p.message for p in plan.problems if p.is_fatal)
         return Outcome(tuple(actions), failure=model.TerminalError(text))
@@ -111,7 +137,7 @@ def _carry_out(
         actions.append(plans.StartBackoff())
     lb_id = plan.object_id or observed.id
     actions += plans.next_steps(plan.steps, lb_id)
-    if plan.object_id and not plan.steps and plan.retry_after_s is not None:
+    if waits and plan.retry_after_s is not None:
         actions.append(plans.Await(lb_id, plan.retry_after_s))
     if plan.settled:
         actions += _settled(snapshot, plan, is_desired=is_desired)
@@ -121,9 +147,16 @@ def _carry_out(
 def _reported(
     snapshot: Snapshot, problems: tuple[Problem, ...], notices: tuple[Notice, ...] = ()
 ) -> tuple[Action, ...]:
-    """Report what is wrong, if that was not reported before."""
+    """Report what is wrong, if that was not reported before, or is due again."""
     now = plans.TellProblems(problems, notices)
-    return () if now == (snapshot.reported or plans.TellProblems(())) else (now,)
+    is_same = now == (snapshot.reported or plans.TellProblems(()))
+    return () if is_same and not (problems and snapshot.is_report_due) else (now,)
+
+
+def _known_pending(snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Return what was reported of a state that does not end: its gate may end it."""
+    problems = () if snapshot.reported is None else snapshot.reported.problems
+    return tuple(p for p in problems if p.reason is Reason.PENDING)
 
 
 def _is_fatal(problems: tuple[Problem, ...]) -> bool:

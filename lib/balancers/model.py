@@ -159,7 +159,8 @@ class Snapshot:
     has begun to change its load balancer and has not ended yet. nodes: those that may
     receive traffic. serving: names of those with ready endpoints, where they matter.
     backoff_s: seconds that must pass before what failed is created
-    again. reported: the problems that were reported last. error: why this Service, and
+    again. reported: the problems that were reported last. is_report_due: those that
+    stand are reported again. error: why this Service, and
     no other, could not be read. written: what the API server answered to the last
     write of this reconciliation. left: the Service as observed, with nothing but our
     own writes. None: no write yet. requeues: when else the Service is due again.
@@ -177,6 +178,7 @@ class Snapshot:
     serving: frozenset[str] | None = None
     backoff_s: float = 0.0
     reported: plans.TellProblems | None = None
+    is_report_due: bool = False
     error: Exception | None = None
     written: Service | None = None
     left: Service | None = None

@@ -123,6 +123,7 @@ class ServiceObserver:
                 uid, is_desired=snapshot.service.is_desired
             ),
             reported=self._memory.reported(uid),
+            is_report_due=self._memory.is_report_due(uid),
         )
 
     def _resume(self, snapshots: dict[str, Snapshot]) -> None:

@@ -137,6 +137,8 @@ class Reason(steps.ProblemReason):
     MISSING = "LoadBalancerMissing"
     """The load balancer that the Service names, or had, does not exist."""
     IN_ERROR = "LoadBalancerInError"
+    PENDING = "LoadBalancerPending"
+    """The cloud has not ended its last change for minutes: nothing can be changed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -163,10 +163,15 @@ class GateState(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Gate:
-    """The answer of a gate. retry_after_s: of one that is closed."""
+    """The answer of a gate. retry_after_s: of one that is closed.
+
+    why: of one that is closed: the object with its state, and what to do if it stays
+    closed; constant as long as the state is the same. Empty: not known.
+    """
 
     state: GateState
     retry_after_s: float = 0.0
+    why: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

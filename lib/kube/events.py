@@ -24,10 +24,10 @@ BURST = 25
 QUEUE_MAX = 1000
 KNOWN_MAX = 4096
 """Source: client-go tools/record events_cache, maxLruCacheEntries."""
-SAME_FOR_S = 600.0
+SAME_FOR_S = 3600.0
 """A repeated Event within this time increases the count of the existing one.
 
-Source: client-go tools/record, defaultAggregateIntervalInSeconds."""
+Source: kube-apiserver --event-ttl; counting it up keeps an Event for as long again."""
 MESSAGE_MAX = 1024
 """Characters of a message. Source: Kubernetes events.k8s.io/v1, noteLengthLimit."""
 COUNT_EVERY_S = 60.0

@@ -180,14 +180,19 @@ class Engine(Generic[Target, Written]):
         resumed: dict[str, Resumed[Target]],
     ) -> None:
         """Go on with a plan, or drop it so that the object is observed."""
+        closed_s = 0.0
         if isinstance(gate, Gate):
+            if gate.state is GateState.CLOSED:
+                closed_s = self._memory.closed_s(uid, plan.object_id)
+            else:
+                self._memory.opened(uid)
             is_done = gate.state is GateState.OPEN and not plan.steps
             if is_done or gate.state is GateState.LOST:
                 self._memory.drop(uid)
                 return
             due_s = self._clock() + gate.retry_after_s
             self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s, gate=None))
-        resumed[uid] = Resumed(plan, gate)
+        resumed[uid] = Resumed(plan, gate, closed_s)
 
     def _overhear(self, uid: str, plan: OpenPlan[Target], gate: Gate | Unknown) -> None:
         """Note the gate of a plan that was not due, since it costs nothing.
@@ -270,8 +275,9 @@ class Engine(Generic[Target, Written]):
     ) -> str:
         """Return what to report of a failed write; empty: nothing, or not again.
 
-        An error that lasts is reported once, one of a busy object after LONG_S. reason:
-        by which the write is kept as rejected. path: of its step.
+        An error that lasts is reported once, one of a busy object after LONG_S; both
+        again after `memory.REPEAT_S`. reason: by which the write is kept as rejected.
+        path: of its step.
         """
         summary, lasts = error.summary, isinstance(error, LASTING)
         if isinstance(error, errors.Busy):

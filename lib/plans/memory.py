@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import itertools
+import math
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Generic, TypeVar
@@ -21,10 +22,18 @@ UNKNOWN_S = 30.0
 """How long a request of unknown outcome may still be carried out."""
 BACKOFF_FIRST_S = 10.0
 BACKOFF_LONGEST_S = 600.0
+REPEAT_S = 540.0
+"""What stands is reported again after this time, by the next reconciliation.
+
+Drift checks come every 10 minutes; the API server keeps an Event for an hour.
+Source: kube-apiserver --event-ttl."""
+
+_PROBLEMS = ("problems",)
+"""By what it is kept when problems were reported, beside the paths of steps."""
 
 Written = TypeVar("Written")
 """What is written on the Kubernetes object once its target holds."""
-T = TypeVar("T")
+T = TypeVar("T", Problem, Notice)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,8 +57,10 @@ class _Record(Generic[Target, Written]):
     began_s: when its changes in progress began. settled: for which target all was
     well. refusals: why the cloud rejects writes, by the path of the step. backoffs:
     number and end, by whether the object is desired. busy_since_s: since when writes
-    are rejected as too early. unknown: until when a request may still be carried out,
-    by the path of its step. Times are monotonic seconds.
+    are rejected as too early. closed: the object whose gate is closed, and since when.
+    reported_s: when problems, and refusals by path, were last reported.
+    unknown: until when a request may still be carried out, by the path of its step.
+    Times are monotonic seconds.
     """
 
     open: OpenPlan[Target] | None = None
@@ -60,6 +71,8 @@ class _Record(Generic[Target, Written]):
     refusals: dict[Path, _Refusal] = dataclasses.field(default_factory=dict)
     backoffs: dict[bool, tuple[int, float]] = dataclasses.field(default_factory=dict)
     busy_since_s: float | None = None
+    closed: tuple[str, float] | None = None
+    reported_s: dict[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
     unknown: dict[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
 
 
@@ -155,7 +168,12 @@ class Memory(Generic[Target, Written]):
         with self._lock:
             old = self._get(uid)
             self._records[uid] = _Record(
-                settled=(target, written), problems=old.problems, notices=old.notices
+                settled=(target, written),
+                problems=old.problems,
+                notices=old.notices,
+                reported_s={
+                    what: at for what, at in old.reported_s.items() if what == _PROBLEMS
+                },
             )
 
     def settled(self, uid: str) -> tuple[Target, Written] | None:
@@ -204,12 +222,38 @@ class Memory(Generic[Target, Written]):
     def report(
         self, uid: str, now: TellProblems
     ) -> tuple[tuple[Problem, ...], tuple[Notice, ...]]:
-        """Note all problems and notices there are now; return those that are new."""
+        """Note all problems and notices there are now; return those to be reported.
+
+        Those that are new, and all problems when that is due.
+        """
         with self._lock:
             record = self._keep(uid)
-            new = _new(now.problems, record.problems), _new(now.notices, record.notices)
+            is_due = self._is_due(record)
+            problems = now.problems if is_due else _new(now.problems, record.problems)
+            notices = _new(now.notices, record.notices)
+            self._reports(record, _PROBLEMS, is_new=not record.problems)
             record.problems, record.notices = now.problems, now.notices
-            return new
+            return problems, notices
+
+    def is_report_due(self, uid: str) -> bool:
+        """Report whether problems that stand are to be reported again."""
+        with self._lock:
+            return self._is_due(self._get(uid))
+
+    def _is_due(self, record: _Record[Target, Written]) -> bool:
+        return bool(record.problems) and self._is_late(record, _PROBLEMS)
+
+    def _is_late(self, record: _Record[Target, Written], what: tuple[str, ...]) -> bool:
+        return self._clock() - record.reported_s.get(what, -math.inf) >= REPEAT_S
+
+    def _reports(
+        self, record: _Record[Target, Written], what: tuple[str, ...], *, is_new: bool
+    ) -> bool:
+        """Return whether something is to be reported, and note that it is."""
+        is_due = is_new or self._is_late(record, what)
+        if is_due:
+            record.reported_s[what] = self._clock()
+        return is_due
 
     def reported(self, uid: str) -> TellProblems:
         """Return all that were noted last."""
@@ -218,17 +262,20 @@ class Memory(Generic[Target, Written]):
             return TellProblems(record.problems, record.notices)
 
     def refuse(self, uid: str, problem: Problem, path: tuple[str, ...] = ()) -> bool:
-        """Note why the cloud rejected a write; report whether that is new.
+        """Note why the cloud rejected a write; return whether that is to be reported.
+
+        When it is new, and again when that is due.
 
         It stands until the write is accepted, or is no longer planned. path: of its
         step.
         """
         with self._lock:
-            refusals, now_s = self._keep(uid).refusals, self._clock()
-            before = refusals.get(path)
+            record, now_s = self._keep(uid), self._clock()
+            before = record.refusals.get(path)
             first = before or _Refusal(problem, now_s, now_s)
-            refusals[path] = first.again(problem, now_s)
-            return before is None or before.problem != problem
+            record.refusals[path] = first.again(problem, now_s)
+            is_new = before is None or before.problem != problem
+            return self._reports(record, path, is_new=is_new)
 
     def keep_refusals(self, uid: str, paths: Collection[tuple[str, ...]]) -> None:
         """Drop the refusals of all writes but these: they are no longer planned."""
@@ -264,11 +311,25 @@ class Memory(Generic[Target, Written]):
             record.busy_since_s = since
             return now - since
 
+    def closed_s(self, uid: str, object_id: str) -> float:
+        """Note that a gate is closed; return since how many seconds it has been."""
+        with self._lock:
+            now = self._clock()
+            record = self._keep(uid)
+            if record.closed is None or record.closed[0] != object_id:
+                record.closed = (object_id, now)
+            return now - record.closed[1]
+
+    def opened(self, uid: str) -> None:
+        """Note that a gate is not closed any more."""
+        with self._lock:
+            self._get(uid).closed = None
+
     def accept(self, uid: str, path: tuple[str, ...] = ()) -> None:
         """Note that the cloud has accepted a write. path: of its step."""
         with self._lock:
             record = self._get(uid)
-            record.busy_since_s = None
+            record.busy_since_s = record.closed = None
             for accepted in (path, ()):
                 record.refusals.pop(accepted, None)
 
@@ -289,4 +350,5 @@ class Memory(Generic[Target, Written]):
 
 
 def _new(now: tuple[T, ...], before: tuple[T, ...]) -> tuple[T, ...]:
-    return tuple(each for each in now if each not in before)
+    known = frozenset(before)
+    return tuple(each for each in now if each not in known)

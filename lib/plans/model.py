@@ -46,10 +46,14 @@ class OpenPlan(Generic[Target]):
 
 @dataclasses.dataclass(frozen=True)
 class Resumed(Generic[Target]):
-    """An open plan that continues, and the answer of its gate."""
+    """An open plan that continues, and the answer of its gate.
+
+    closed_s: for how many seconds the gate has been observed as closed.
+    """
 
     plan: OpenPlan[Target]
     gate: Gate | Unknown
+    closed_s: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

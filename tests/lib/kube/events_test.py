@@ -72,17 +72,17 @@ def test_the_same_again_is_counted_up(
     clock: "shared.FakeClock",
     running: "shared.Running",
 ) -> None:
-    """Within ten minutes one Event is counted up; later, or another, is a new one."""
+    """Within an hour one Event is counted up; later, or another, is a new one."""
     running(recorder.run)
-    for pause_s, message in ((0, "a"), (60, "a"), (590, "a"), (1, "b"), (601, "a")):
+    for pause_s, message in ((0, "a"), (60, "a"), (3590, "a"), (1, "b"), (3601, "a")):
         clock.pass_by(pause_s)
         recorder.emit(NODE, "Normal", "R", message)
         assert recorder.flush(10)
     observed = {(e["message"], e["count"], e["lastTimestamp"]) for e in events_of(fake)}
     assert observed == {
-        ("a", 3, "1970-01-01T00:27:30Z"),
-        ("b", 1, "1970-01-01T00:27:31Z"),
-        ("a", 1, "1970-01-01T00:37:32Z"),
+        ("a", 3, "1970-01-01T01:17:30Z"),
+        ("b", 1, "1970-01-01T01:17:31Z"),
+        ("a", 1, "1970-01-01T02:17:32Z"),
     }
 
 

@@ -26,7 +26,7 @@ from lib.cloud.model import Unknown
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.load_balancers import pace
-from lib.cloud.openstack.load_balancers.plan import actions, requests
+from lib.cloud.openstack.load_balancers.plan import actions, report, requests
 from lib.cloud.openstack.load_balancers.plan import plan as plans
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.read import identity, lists, native, owned
@@ -177,14 +177,14 @@ class OctaviaLoadBalancers:
         if balancer is not None and balancer.provisioning_status == native.ACTIVE:
             self._pace.ended(balancer.id, asked.waited_s)
             return Gate(GateState.OPEN)
-        if (
-            balancer is not None
-            and balancer.provisioning_status == native.PENDING_DELETE
-        ):
-            return Gate(GateState.CLOSED, GOING_POLL_S)
         if balancer is not None and identity.is_pending(balancer):
-            wait_s = self._pace.closed(balancer.id, asked.waited_s)
-            return Gate(GateState.CLOSED, wait_s)
+            is_going = balancer.provisioning_status == native.PENDING_DELETE
+            wait_s = (
+                GOING_POLL_S
+                if is_going
+                else self._pace.closed(balancer.id, asked.waited_s)
+            )
+            return Gate(GateState.CLOSED, wait_s, report.pending(balancer))
         self._pace.forget(asked.id)
         return Gate(GateState.LOST)
 

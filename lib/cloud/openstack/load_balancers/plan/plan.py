@@ -96,6 +96,9 @@ def _wanted(case: Case) -> Plan:
     )
     # One that Octavia is changing cannot be deleted yet, and must not be forgotten.
     waits = planned.settled and bool(observed.duplicates)
+    pending_id = next(
+        (each.id for each in observed.duplicates if identity.is_pending(each)), ""
+    )
     # The deletion of one in ERROR may end in ERROR again.
     fails = bool(spares) and any(
         balancer.provisioning_status == ERROR for balancer in observed.duplicates
@@ -105,6 +108,7 @@ def _wanted(case: Case) -> Plan:
         backs_off=planned.backs_off or (planned.settled and fails),
         steps=(*planned.steps, *spares),
         settled=planned.settled and not observed.duplicates,
+        object_id=pending_id if waits and not spares else planned.object_id,
         retry_after_s=(
             max(POLL_S, observed.twins_in_s) if waits else planned.retry_after_s
         ),

@@ -188,6 +188,19 @@ def lost_vip(observed: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
     return (Problem(CommonReason.DRIFT, message),)
 
 
+def pending(balancer: LoadBalancer) -> str:
+    """Report a load balancer that Octavia is changing, and the remedy if that lasts.
+
+    Octavia refuses every change, and the deletion, as long as the state lasts.
+    """
+    return (
+        f"load balancer {balancer.id} is in status {balancer.provisioning_status} and"
+        " cannot be changed or deleted: if the state does not end, such as after the"
+        " crash of a worker of Octavia, an administrator must set its"
+        " provisioning_status to ERROR in the database of Octavia"
+    )
+
+
 def stays(observed: Tree) -> tuple[Problem, ...]:
     """Report objects on former load balancers that remain until the new one serves."""
     if not observed.former:
