@@ -9,8 +9,9 @@ from lib.balancers import decide, model
 from lib.balancers.model import Memory, Operation, Service, Snapshot, Source, Topic
 from lib.cloud import errors
 from lib.cloud.load_balancers import Node, Results, Target
-from lib.cloud.steps import NoticeType, StepResult
+from lib.cloud.steps import CommonReason, NoticeType, Problem, StepResult
 from lib.kube import client, events, resources, store
+from lib.kube import errors as kube_errors
 from lib.plans import model as plans
 from lib.plans.engine import Engine, UnknownOutcome
 from lib.process import decoding
@@ -148,20 +149,39 @@ class ServiceActor:
 
     def _patch(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
         latest = snapshot.latest
-        body, subresource = patch(latest, action)
-        answer = self._dependencies.api.patch(
-            resources.SERVICES,
-            latest.metadata.name,
-            msgspec.json.encode(body),
-            latest.metadata.namespace,
-            subresource=subresource,
-            content_type=client.MERGE_PATCH,
-            timeout_s=WRITE_TIMEOUT_S,
-        )
+        try:
+            answer = self._send(latest, action)
+        except kube_errors.KubeError as error:
+            self._denied(snapshot, action, error)
+            raise
+        self._memory.allow(latest.metadata.uid)
         now = decoding.decode(answer, Service)
         self._dependencies.services.note_write(now.key, now.metadata.resource_version)
         left = written(snapshot.as_left, action)
         return dataclasses.replace(snapshot, written=now, left=left)
+
+    def _send(self, service: Service, action: model.Action) -> bytes:
+        body, subresource = patch(service, action)
+        return self._dependencies.api.patch(
+            resources.SERVICES,
+            service.metadata.name,
+            msgspec.json.encode(body),
+            service.metadata.namespace,
+            subresource=subresource,
+            content_type=client.MERGE_PATCH,
+            timeout_s=WRITE_TIMEOUT_S,
+        )
+
+    def _denied(
+        self, snapshot: Snapshot, action: model.Action, error: kube_errors.KubeError
+    ) -> None:
+        """Report to the owner that the API server denies a write of the Service."""
+        if not kube_errors.is_denied(error):
+            return
+        why = f"failed to {_INTENTS[type(action)]}: {error.message}"
+        problem = Problem(CommonReason.DENIED, why)
+        if self._memory.deny(snapshot.service.metadata.uid, problem):
+            self._record(snapshot.service, decide.failed(snapshot, why))
 
     def _apply(self, snapshot: Snapshot, action: plans.ApplyStep) -> Snapshot:
         uid = snapshot.service.metadata.uid
@@ -232,6 +252,15 @@ class ServiceActor:
         kind: events.Type = "Warning" if event.is_warning else "Normal"
         recorder = self._dependencies.recorders[event.source]
         recorder.emit(ref, kind, event.reason, event.message)
+
+
+_INTENTS: Mapping[type[model.Action], str] = {
+    model.AddFinalizer: "add load balancer cleanup finalizer",
+    model.RemoveFinalizer: "remove load balancer cleanup finalizer",
+    model.SetAnnotations: "write the annotations of the load balancer",
+    model.SetIngress: "update load balancer status",
+}
+"""Source: k8s.io/cloud-provider service controller, as far as it has them."""
 
 
 def patch(

@@ -31,6 +31,8 @@ class CommonReason(ProblemReason):
     """Parts of an object that is no longer used cannot be deleted, or not yet."""
     REFUSED = "RefusedByCloud"
     """The cloud rejected a write, and will as long as nothing changes."""
+    DENIED = "DeniedByAPIServer"
+    """The API server denies a write of the Kubernetes object: admission, or RBAC."""
     DRIFT = "DriftRepaired"
     """Something was changed or deleted by others; it is being repaired."""
     MASS_ABSENCE = "MassAbsence"

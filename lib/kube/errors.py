@@ -80,6 +80,8 @@ class NotLeader(KubeError):
     """We don't hold the lease any more; nothing was sent."""
 
 
+_NOT_DENIED = (NotFound, Conflict, AlreadyExists, Gone, Unauthorized)
+"""They end by reading again, or concern all requests of the process."""
 _BY_STATUS: Mapping[int, type[KubeError]] = {
     400: Invalid,
     401: Unauthorized,
@@ -144,3 +146,15 @@ def of_response(
         http_status=http_status,
         retry_after_s=retry_after.seconds(pause, now=float("inf")),
     )
+
+
+def is_denied(error: Exception) -> bool:
+    """Report whether a write will be rejected again, whatever is retried.
+
+    By RBAC, by an admission webhook or policy, which choose the status themselves, or
+    by a webhook that does not answer: InternalError, "failed calling webhook".
+    """
+    if not isinstance(error, KubeError) or isinstance(error, _NOT_DENIED):
+        return False
+    is_refused = 400 <= error.status < 500 and error.status not in (408, 429)
+    return is_refused or error.reason == "InternalError"

@@ -70,14 +70,19 @@ class NodeActor:
         return self._patch(node, {**body, "metadata": {**metadata, **version}})
 
     def _patch(self, node: Node, body: Json, subresource: str | None = None) -> Node:
-        answer = self._api.patch(
-            resources.NODES,
-            node.name,
-            msgspec.json.encode(body),
-            subresource=subresource,
-            content_type=client.MERGE_PATCH,
-            timeout_s=WRITE_TIMEOUT_S,
-        )
+        try:
+            answer = self._api.patch(
+                resources.NODES,
+                node.name,
+                msgspec.json.encode(body),
+                subresource=subresource,
+                content_type=client.MERGE_PATCH,
+                timeout_s=WRITE_TIMEOUT_S,
+            )
+        except kube_errors.KubeError as error:
+            if kube_errors.is_denied(error):
+                self._record(node, _write_denied(node, error))
+            raise
         now = decoding.decode(answer, Node)
         self._nodes.note_write(node.name, now.metadata.resource_version)
         return now
@@ -136,6 +141,15 @@ def _without(node: Node, key: str) -> dict[str, object]:
 def _deletion_blocked(message: str) -> model.RecordEvent:
     return model.RecordEvent(
         model.Source.LIFECYCLE, True, "NodeDeletionBlocked", message
+    )
+
+
+def _write_denied(node: Node, error: kube_errors.KubeError) -> model.RecordEvent:
+    return model.RecordEvent(
+        model.Source.NODE,
+        True,
+        "SyncNodeFailed",
+        f"Failed writing node {node.name}: {error.message}",
     )
 
 

@@ -28,8 +28,8 @@ REPEAT_S = 540.0
 Drift checks come every 10 minutes; the API server keeps an Event for an hour.
 Source: kube-apiserver --event-ttl."""
 
-_PROBLEMS = ("problems",)
-"""By what it is kept when problems were reported, beside the paths of steps."""
+_PROBLEMS, _DENIAL = ("problems",), ("denial",)
+"""By what it is kept when these were reported, beside the paths of steps."""
 
 Written = TypeVar("Written")
 """What is written on the Kubernetes object once its target holds."""
@@ -55,10 +55,11 @@ class _Record(Generic[Target, Written]):
     """All that is kept for one object.
 
     began_s: when its changes in progress began. settled: for which target all was
-    well. refusals: why the cloud rejects writes, by the path of the step. backoffs:
-    number and end, by whether the object is desired. busy_since_s: since when writes
-    are rejected as too early. closed: the object whose gate is closed, and since when.
-    reported_s: when problems, and refusals by path, were last reported.
+    well. refusals: why the cloud rejects writes, by the path of the step. denial: why
+    the API server denies them. backoffs: number and end, by whether the object is
+    desired. busy_since_s: since when writes are rejected as too early. closed: the
+    object whose gate is closed, and since when. reported_s: when problems, denial, and
+    refusals by path, were last reported.
     unknown: until when a request may still be carried out, by the path of its step.
     Times are monotonic seconds.
     """
@@ -69,6 +70,7 @@ class _Record(Generic[Target, Written]):
     problems: tuple[Problem, ...] = ()
     notices: tuple[Notice, ...] = ()
     refusals: dict[Path, _Refusal] = dataclasses.field(default_factory=dict)
+    denial: Problem | None = None
     backoffs: dict[bool, tuple[int, float]] = dataclasses.field(default_factory=dict)
     busy_since_s: float | None = None
     closed: tuple[str, float] | None = None
@@ -284,6 +286,21 @@ class Memory(Generic[Target, Written]):
             for path in [path for path in refusals if path and path not in paths]:
                 del refusals[path]
 
+    def deny(self, uid: str, problem: Problem) -> bool:
+        """Note why the API server denied a write; see `refuse`.
+
+        It stands until such a write is accepted.
+        """
+        with self._lock:
+            record = self._keep(uid)
+            is_new, record.denial = record.denial != problem, problem
+            return self._reports(record, _DENIAL, is_new=is_new)
+
+    def allow(self, uid: str) -> None:
+        """Note that the API server has accepted a write."""
+        with self._lock:
+            self._get(uid).denial = None
+
     def refusal(self, uid: str) -> Problem | None:
         """Return why the cloud rejects writes; None: it does not."""
         with self._lock:
@@ -342,6 +359,7 @@ class Memory(Generic[Target, Written]):
                     for problem in (
                         *record.problems,
                         *(refusal.problem for refusal in record.refusals.values()),
+                        *((record.denial,) if record.denial else ()),
                     )
                 }
                 for record in self._records.values()

@@ -21,7 +21,8 @@ from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.kube import resources
+from lib.kube import errors, objects, resources
+from lib.kube.fake import calls
 from lib.reconcile import metrics as reconcile_metrics
 
 ALERTS = pathlib.Path("charts/openstack-ccm/files/alerts.yaml")
@@ -198,7 +199,42 @@ def in_error(scene: Scene) -> None:
         balancer["provisioning_status"] = "ERROR"
 
 
+WEBHOOK = 'admission webhook "policy.example.org" denied the request: no'
+Denies = Callable[[calls.Call], bool]
+
+
+def denied(
+    denies: Denies, error: errors.KubeError | None = None, *, ends: bool = False
+) -> Callable[[Scene], None]:
+    """Return what has writes of the Service denied. ends: also delete the Service."""
+    denial = error or errors.of_status(
+        objects.Status(WEBHOOK, code=403), operation="PATCH", http_status=403
+    )
+
+    def deny(call: calls.Call) -> None:
+        if (call.verb, call.resource) == ("patch", "services") and denies(call):
+            raise denial
+
+    def begin(scene: Scene) -> None:
+        scene.ground.api.before_call = deny
+        if ends:
+            scene.ground.delete("web")
+        else:
+            scene.ground.service("web", 80)
+
+    return begin
+
+
+def of_status(call: calls.Call) -> bool:
+    return call.subresource == "status"
+
+
+def of_service(call: calls.Call) -> bool:
+    return call.subresource is None
+
+
 PENDING = problem("LoadBalancerPending")
+DENIED = problem("DeniedByAPIServer")
 SYNC_FAILED = "SyncLoadBalancerFailed"
 STATES = {
     "PENDING_CREATE": State(
@@ -263,6 +299,60 @@ STATES = {
         SYNC_FAILED,
         ("00000000-0000-4000-8000-0000000000ee",),
         problem("LoadBalancerMissing"),
+        is_new=True,
+    ),
+    "a webhook denies the finalizer": State(
+        denied(of_status),
+        SYNC_FAILED,
+        (f"failed to add load balancer cleanup finalizer: {WEBHOOK}",),
+        DENIED,
+        is_new=True,
+    ),
+    "a webhook denies annotations": State(
+        denied(of_service),
+        SYNC_FAILED,
+        (f"failed to write the annotations of the load balancer: {WEBHOOK}",),
+        DENIED,
+        is_new=True,
+    ),
+    "a webhook denies the end of a Service": State(
+        denied(of_status, ends=True),
+        SYNC_FAILED,
+        ("delete load balancer: failed to remove load balancer cleanup fin",),
+        DENIED,
+    ),
+    "a policy answers 422": State(
+        denied(
+            of_status,
+            errors.Invalid(
+                "ValidatingAdmissionPolicy p denied", operation="PATCH", status=422
+            ),
+        ),
+        SYNC_FAILED,
+        ("ValidatingAdmissionPolicy p denied",),
+        DENIED,
+        is_new=True,
+    ),
+    "a webhook answers 418": State(
+        denied(of_status, errors.KubeError("a teapot", operation="PATCH", status=418)),
+        SYNC_FAILED,
+        ("a teapot",),
+        DENIED,
+        is_new=True,
+    ),
+    "a webhook is down": State(
+        denied(
+            of_status,
+            errors.Unavailable(
+                'failed calling webhook "policy.example.org"',
+                operation="PATCH",
+                status=500,
+                reason="InternalError",
+            ),
+        ),
+        SYNC_FAILED,
+        ("failed calling webhook",),
+        DENIED,
         is_new=True,
     ),
     "ERROR": State(
