@@ -10,7 +10,7 @@ import dataclasses
 import datetime
 import enum
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from lib.cloud import steps
@@ -51,6 +51,10 @@ class Cluster:
 
     id: str
     name: str
+
+
+PORTS_NAMED = 5
+"""Ports of a Service named in one problem, at most."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,6 +143,15 @@ class Reason(steps.ProblemReason):
     IN_ERROR = "LoadBalancerInError"
     PENDING = "LoadBalancerPending"
     """The cloud has not ended its last change for minutes: nothing can be changed."""
+
+
+def shown_ports(ports: Sequence[Port]) -> str:
+    """Return the first ports of many, for one message: a Service may have thousands."""
+    shown = ", ".join(f"{port.port}/{port.protocol}" for port in ports[:PORTS_NAMED])
+    more = len(ports) - PORTS_NAMED
+    if len(ports) == 1:
+        return f"port {shown}"
+    return f"each of ports {shown}{f' and {more} more' if more > 0 else ''}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

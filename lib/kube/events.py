@@ -1,14 +1,14 @@
 """Kubernetes Events, for the owners of the objects they are about.
 
 Rules: recording never blocks and never raises. Events wait in a queue of their own, are
-sent at a limited rate by a thread of their own, and are dropped when the queue is full.
+sent at a limited rate by a thread of their own, and are dropped when the queue is full,
+or when an object has too many.
 """
 
 import collections
 import dataclasses
 import datetime
 import hashlib
-import queue
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 import structlog
 
-from lib.kube import client, errors, resources
+from lib.kube import client, errors, event_queue, resources
 
 RATE_PER_S = 10.0
 BURST = 25
@@ -110,7 +110,7 @@ class Recorder:
         self._dropped = dropped
         self._emitted = emitted
         self._poll_s = poll_s
-        self._queue: queue.Queue[tuple[_Event, float]] = queue.Queue(QUEUE_MAX)
+        self._queue = event_queue.EventQueue[tuple[_Event, float]](QUEUE_MAX, clock)
         self._known: collections.OrderedDict[bytes, _Known] = collections.OrderedDict()
         self._tokens = float(BURST)
         self._filled_at = clock()
@@ -122,19 +122,18 @@ class Recorder:
     ) -> None:  # the API's own word
         """Record an Event, now; it is sent later, or never."""
         self._emitted(type, reason)
-        try:
-            event = _Event(ref, type, reason, bounded(message))
-            self._queue.put_nowait((event, self._clock()))
-        except queue.Full:
+        event = _Event(ref, type, reason, bounded(message))
+        subject = f"{ref.kind} {ref.namespace}/{ref.name}"
+        if not self._queue.put(ref.namespace, subject, (event, self._clock())):
             self._dropped()
 
     def run(self, stop: threading.Event) -> None:
         """Send what is recorded until `stop` is set; never raises."""
         while not stop.is_set():
-            try:
-                event, at = self._queue.get(timeout=self._poll_s)
-            except queue.Empty:
+            waiting = self._queue.take(self._poll_s)
+            if waiting is None:
                 continue
+            event, at = waiting
             while not self._take_token() and not stop.wait(1 / RATE_PER_S):
                 pass
             try:
@@ -146,13 +145,11 @@ class Recorder:
                 self._log.error("unexpected error in event recorder", exc_info=error)
                 self._dropped()
             finally:
-                self._queue.task_done()
+                self._queue.sent()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until all is sent; False when that took too long. `run` must run."""
-        sent = self._queue.all_tasks_done
-        with sent:
-            return sent.wait_for(lambda: not self._queue.unfinished_tasks, timeout_s)
+        return self._queue.flush(timeout_s)
 
     def _take_token(self) -> bool:
         now = self._clock()

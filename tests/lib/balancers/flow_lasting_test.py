@@ -438,3 +438,22 @@ def test_a_change_that_takes_its_time_is_not_reported(
     scene.run(2 * DRIFT_S)
     assert ground.get("web")["status"]["loadBalancer"]["ingress"]
     assert [event for period in scene.events for event in period] == []
+
+
+def test_a_service_of_5000_ports_without_node_ports_is_one_event(
+    ground: Any, make_process: Callable[[Any], Any]
+) -> None:
+    scene = Scene(ground, make_process)
+    ports = range(1, 5001)
+    ground.service("many", *ports)
+    document = ground.get("many")
+    for port in document["spec"]["ports"]:
+        del port["nodePort"]
+    ground.api.put(resources.SERVICES, document)
+    scene.run(4.0)
+    messages = [m for reason, m in scene.events[-1] if reason == "NoNodePort"]
+    assert messages == [
+        "spec.ports: each of ports 1/TCP, 2/TCP, 3/TCP, 4/TCP, 5/TCP and 4995 more has"
+        " no nodePort, so that its pool has no members: set"
+        " allocateLoadBalancerNodePorts to true, or nodePort of each"
+    ]

@@ -13,6 +13,10 @@ if typing.TYPE_CHECKING:
 NODE = events.ObjectRef("Node", "n1", "", "n1", "v1")
 
 
+def node(number: int) -> events.ObjectRef:
+    return events.ObjectRef("Node", f"n{number}", "", f"n{number}", "v1")
+
+
 @pytest.fixture()
 def dropped() -> list[None]:
     return []
@@ -144,7 +148,7 @@ def test_a_burst_is_sent_slowly_and_the_rest_waits(
     """After the burst, ten a second by the clock."""
     running(recorder.run)
     for n in range(events.BURST + 15):
-        recorder.emit(NODE, "Normal", "R", str(n))
+        recorder.emit(node(n % 4), "Normal", "R", str(n))
     eventually(lambda: len(fake.calls) == events.BURST)
     assert not recorder.flush(0.3)
     assert len(fake.calls) == events.BURST
@@ -160,7 +164,7 @@ def test_a_full_queue_drops_and_never_blocks(
 ) -> None:
     """Without a sender recording still returns; dropped Events are counted."""
     for n in range(events.QUEUE_MAX + 3):
-        recorder.emit(NODE, "Normal", "R", str(n))
+        recorder.emit(node(n), "Normal", "R", str(n))
     assert len(dropped) == 3
 
 

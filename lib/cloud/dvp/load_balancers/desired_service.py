@@ -5,7 +5,14 @@ import ipaddress
 import re
 
 from lib.cloud.dvp.load_balancers import lb_names
-from lib.cloud.load_balancers import Facts, Node, Problems, Reason, Spec
+from lib.cloud.load_balancers import (
+    Facts,
+    Node,
+    Problems,
+    Reason,
+    Spec,
+    shown_ports,
+)
 from lib.cloud.steps import Problem, ProblemReason
 from lib.process import config
 
@@ -173,17 +180,14 @@ def _of_ports(facts: Facts) -> tuple[Problem, ...]:
     if not facts.ports:
         message = str(config.not_set("spec.ports", "at least one port"))
         return (Problem(Reason.INVALID_SERVICE, message, is_fatal=True),)
-    return tuple(
-        Problem(
-            Reason.NO_NODE_PORT,
-            f"spec.ports: port {port.port}/{port.protocol} has no nodePort: must be"
-            " allocated (spec.allocateLoadBalancerNodePorts), since the parent sends"
-            " traffic there",
-            is_fatal=True,
-        )
-        for port in facts.ports
-        if not port.node_port
+    bare = [port for port in facts.ports if not port.node_port]
+    if not bare:
+        return ()
+    message = (
+        f"spec.ports: {shown_ports(bare)} has no nodePort: must be allocated"
+        " (spec.allocateLoadBalancerNodePorts), since the parent sends traffic there"
     )
+    return (Problem(Reason.NO_NODE_PORT, message, is_fatal=True),)
 
 
 def _of_nodes(facts: Facts) -> tuple[Problem, ...]:

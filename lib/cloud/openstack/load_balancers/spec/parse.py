@@ -19,6 +19,7 @@ from lib.cloud.load_balancers import (
     Reason,
     Ref,
     Spec,
+    shown_ports,
 )
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
@@ -152,13 +153,13 @@ def _of_service(facts: Facts) -> list[Problem]:
     if not facts.nodes:
         message = "there are no available Nodes for the load balancer"
         problems.append(Problem(Reason.NO_NODES, message, is_fatal=True))
-    for port in facts.ports:
-        if not port.node_port:
-            message = (
-                f"spec.ports: port {port.port}/{port.protocol} has no nodePort, so its"
-                " pool has no members"
-            )
-            problems.append(Problem(Reason.NO_NODE_PORT, message))
+    bare = [port for port in facts.ports if not port.node_port]
+    if bare:
+        message = (
+            f"spec.ports: {shown_ports(bare)} has no nodePort, so that its pool has no"
+            " members: set allocateLoadBalancerNodePorts to true, or nodePort of each"
+        )
+        problems.append(Problem(Reason.NO_NODE_PORT, message))
     return problems
 
 
