@@ -6,10 +6,10 @@ from collections.abc import Collection
 from lib.doctor import (
     chart,
     components,
-    runtime_extensions,
     machine_api,
     pod_states,
     rights,
+    runtime_extensions,
 )
 from lib.doctor.model import (
     CheckResult,

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from lib.doctor import components, runtime_extensions
-from lib.doctor.runtime_extensions import HeldObject, RuntimeExtension
 from lib.doctor.model import (
     CheckResult,
     CheckState,
@@ -18,6 +17,7 @@ from lib.doctor.model import (
     ReadFailure,
     Right,
 )
+from lib.doctor.runtime_extensions import HeldObject, RuntimeExtension
 from lib.kube import client, errors, objects, resources
 from lib.process import decoding
 

@@ -215,8 +215,8 @@ class ReferenceProgram:
 class Observed:
     """State of a cluster. control_plane: number of its hosts that are Nodes.
 
-    extensions: objects by which API server or Cluster API call the reference. finalized:
-    objects of Cluster API, with their finalizers.
+    extensions: objects by which API server or Cluster API call the reference.
+    finalized: objects of Cluster API, with their finalizers.
     """
 
     programs: tuple[ReferenceProgram, ...]

@@ -4,8 +4,8 @@ An ExtensionConfig of Cluster API and a webhook configuration fail each call wit
 their program: then no MachineDeployment of the cluster changes its template any more.
 A finalizer without its controller keeps an object for ever.
 
-Source: kubernetes-sigs/cluster-api internal/runtime/client (no failure policy: Fail) and
-core/reconcilers/machinedeployment (CanUpdateMachineSet is called at each rollout).
+Source: kubernetes-sigs/cluster-api internal/runtime/client (no failure policy: Fail)
+and core/reconcilers/machinedeployment (CanUpdateMachineSet, called at each rollout).
 """
 
 import dataclasses

@@ -68,7 +68,7 @@ class _Socket:
         return io.BufferedReader(_Bytes(self._sock))
 
 
-class Response(http.client.HTTPResponse):
+class BoundedResponse(http.client.HTTPResponse):
     """One whose bytes come before the time-out of the socket, counted from now on.
 
     To be set as `response_class` of a connection.

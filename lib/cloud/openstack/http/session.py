@@ -26,11 +26,11 @@ AGENT = "openstack-cloud-controller-manager/mooring"
 
 
 class _Connection(urllib3.connection.HTTPConnection):
-    response_class = bounded_answers.Response
+    response_class = bounded_answers.BoundedResponse
 
 
 class _TlsConnection(urllib3.connection.HTTPSConnection):
-    response_class = bounded_answers.Response
+    response_class = bounded_answers.BoundedResponse
 
 
 class _Pool(urllib3.HTTPConnectionPool):

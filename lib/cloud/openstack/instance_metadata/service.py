@@ -42,7 +42,7 @@ class _Refused(Exception):
 
 def _get(host: str, port: int, prefix: str) -> bytes:
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
-    connection.response_class = bounded_answers.Response
+    connection.response_class = bounded_answers.BoundedResponse
     try:
         connection.request("GET", f"{prefix}/{'/'.join(document.PATH)}")
         response = connection.getresponse()
