@@ -63,7 +63,7 @@ def report(what: str, walk: tracing.Walk) -> None:
 
 @pytest.mark.parametrize("state", ["new", "settled", "deleted"])
 @pytest.mark.parametrize("name", SERVICES)
-def test_an_observation_enters_five_files(name: str, state: str) -> None:
+def test_an_observation_enters_few_files(name: str, state: str) -> None:
     """At every depth, of a Service in any of its states."""
     for depth in Depth:
         driven = served(name, settles=state != "new")
