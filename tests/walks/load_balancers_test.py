@@ -16,7 +16,7 @@ from tests.walks import tracing
 PACKAGE = Path(package.__file__).parent
 OBSERVE = "an observation of a load balancer, in its package"
 PLAN = "a plan without changes, in its package"
-OBSERVE_FILES = 5
+OBSERVE_FILES = 7
 """A sixth file fails, whatever the page says."""
 
 PORTS = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
