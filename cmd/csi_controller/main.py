@@ -49,6 +49,7 @@ def _openstack(
         driver_options.cloud_names if has_controller else (),
         env,
         driver_options.user_agents,
+        driver_options.cluster,
     )
     return driver.DriverProgram(
         NAME,

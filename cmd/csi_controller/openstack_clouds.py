@@ -29,15 +29,21 @@ def openers(
     names: Sequence[str],
     env: Mapping[str, str],
     user_agents: tuple[str, ...],
+    cluster: str,
 ) -> driver.Openers:
     """Return the opener of each named cloud; later files override earlier ones.
+
+    cluster: the ID in the ownership metadata of its volumes.
 
     Raises:
         ConfigError: a file can't be used; every problem is listed.
     """
     clouds = {name: cloud_conf.CloudConf(paths, env, name, SECTIONS) for name in names}
     config.require(config.collect(*(files.read for files in clouds.values())))
-    return {name: _source(files, user_agents).open for name, files in clouds.items()}
+    return {
+        name: _source(files, user_agents, cluster).open
+        for name, files in clouds.items()
+    }
 
 
 def check(paths: Sequence[str], names: Sequence[str], env: Mapping[str, str]) -> None:
@@ -47,14 +53,15 @@ def check(paths: Sequence[str], names: Sequence[str], env: Mapping[str, str]) ->
         ConfigError: one cannot be used; every problem is listed.
     """
     sources = [
-        _source(cloud_conf.CloudConf(paths, env, name, SECTIONS), ()) for name in names
+        _source(cloud_conf.CloudConf(paths, env, name, SECTIONS), (), "")
+        for name in names
     ]
     opens = (functools.partial(source.open, Unobserved()) for source in sources)
     config.require(config.collect(*opens))
 
 
 def _source(
-    files: cloud_conf.CloudConf, user_agents: tuple[str, ...]
+    files: cloud_conf.CloudConf, user_agents: tuple[str, ...], cluster: str
 ) -> CloudSource[settings.Config]:
     memory = absence_scope.HomeMemory()
 
@@ -62,6 +69,6 @@ def _source(
         api = cloud.open_client(
             options, observers.observe, user_agents, observers.circuit
         )
-        return with_volumes.of_client(api, options, memory)
+        return with_volumes.of_client(api, options, memory, cluster)
 
     return files.source(connect)

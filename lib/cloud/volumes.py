@@ -254,12 +254,14 @@ class ById:
 
     in_full: with attachments that are not finished, also of a volume that several
     instances share, where that takes another call. shows_reserved: the same of a volume
-    that is ATTACHING.
+    that is ATTACHING. witness: an instance of the cluster, which shows that an absent
+    volume is absent where the cluster is.
     """
 
     id: VolumeId
     in_full: bool = False
     shows_reserved: bool = False
+    witness: InstanceId | None = None
 
     def lacks(self, volume: Volume) -> bool:
         """Report whether attachments are asked for that a list does not show."""

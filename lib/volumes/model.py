@@ -219,9 +219,15 @@ def needs(request: Request, past: CallHistory) -> tuple[Ref, ...]:
         if request.spec.source is None or past.created:
             return (name,)
         return name, ById(request.spec.source)
-    is_publish = isinstance(request, PublishVolume)
-    is_attachment = isinstance(request, PublishVolume | UnpublishVolume)
+    if not isinstance(request, PublishVolume | UnpublishVolume):
+        return (ById(request.id),)
     # For whom a volume is reserved matters to a publish only once it takes long.
     is_late = past.waited_s >= STUCK_S
-    shows_reserved = is_attachment and (is_late or not is_publish)
-    return (ById(request.id, in_full=is_attachment, shows_reserved=shows_reserved),)
+    return (
+        ById(
+            request.id,
+            in_full=True,
+            shows_reserved=is_late or isinstance(request, UnpublishVolume),
+            witness=request.instance_id,
+        ),
+    )

@@ -11,10 +11,16 @@ from lib.cloud.support import absence_scope
 
 
 def of_client(
-    api: client.Client, config: Config, memory: absence_scope.HomeMemory | None = None
+    api: client.Client,
+    config: Config,
+    memory: absence_scope.HomeMemory | None = None,
+    cluster: str | None = None,
 ) -> protocol.Cloud:
-    """Return the cloud. memory: of the cloud that this one replaces."""
+    """Return the cloud. memory: of the cloud that this one replaces.
+
+    cluster: of which an object must be observed before the absence of a volume counts.
+    """
     guard = cloud.guard_of(api, config, memory)
     bare = cloud.of_client(api, config, guard)
-    opened = volumes.OpenStackVolumes(api, config.block_storage, guard)
+    opened = volumes.OpenStackVolumes(api, config.block_storage, guard, cluster=cluster)
     return dataclasses.replace(bare, volumes=opened)

@@ -28,11 +28,14 @@ class HomeMemory:
     """What is kept when the cloud is opened again; nothing depends on it otherwise.
 
     home: where an ID was last observed; None: not yet. witnesses: IDs of the servers
-    that the last list contained. Each value is replaced as a whole.
+    that the last list contained. created: IDs of what this process has created while
+    there was no home: they are wherever the credentials lead, and show nothing. Each
+    value is replaced as a whole.
     """
 
     home: Scope | None = None
     witnesses: tuple[str, ...] = ()
+    created: frozenset[str] = frozenset()
 
 
 class Guard:
@@ -68,15 +71,31 @@ class Guard:
         """
         self.memory.home = self.here()
 
-    def check(self, operation: str) -> None:
+    def created(self, id_: str) -> None:
+        """Note what this process has created: its ID is no witness."""
+        if self.memory.home is None:
+            self.memory.created |= {id_}
+
+    def check(
+        self, operation: str, has_witness: Callable[[], bool] | None = None
+    ) -> None:
         """Check that absence in the present project and region has a meaning.
 
-        Costs nothing before the first ID was observed.
+        has_witness: asked before the first ID was observed: reads whether an object of
+        the cluster is here. None: absence counts without one, and costs nothing.
 
         Raises:
-            Unavailable: IDs were last observed elsewhere.
-            CloudError: authentication failed.
+            Unavailable: IDs were last observed elsewhere, or none was yet.
+            CloudError: authentication failed, or the witnesses can't be read.
         """
+        if self.memory.home is None and has_witness is not None:
+            if not has_witness():
+                raise errors.Unavailable(
+                    f"nothing of this cluster was observed in {self.here()} yet; what"
+                    " is missing there may exist elsewhere",
+                    operation=operation,
+                )
+            self.observed()
         if self.memory.home is not None:
             check(self.memory.home, self.here(), operation)
 

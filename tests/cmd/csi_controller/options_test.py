@@ -100,7 +100,7 @@ def test_several_files_are_one_and_later_ones_win(tmp_path: pathlib.Path) -> Non
     first.write_text(GOOD)
     second.write_text("[Global]\nusername = late\n" + SECOND)
     openers = openstack_clouds.openers(
-        [str(first), str(second)], ["", "second"], {}, ()
+        [str(first), str(second)], ["", "second"], {}, (), "kube"
     )
     assert list(openers) == ["", "second"]
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
@@ -117,7 +117,7 @@ def test_sections_of_other_programs_matter_neither_at_the_start_nor_later(
     file = tmp_path / "cloud.conf"
     bad = '[LoadBalancer]\nmonitor-delay = soon\n[LoadBalancerClass "x"]\nodd = 1\n'
     file.write_text(GOOD + bad)
-    openers = openstack_clouds.openers([str(file)], [""], {}, ())
+    openers = openstack_clouds.openers([str(file)], [""], {}, (), "kube")
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
     held = reopening.Reopening(functools.partial(openers[""], calls))
     volumes = held.part(lambda now: now.volumes)
@@ -133,14 +133,14 @@ def test_a_cloud_that_no_section_describes_is_told(tmp_path: pathlib.Path) -> No
     file = tmp_path / "one"
     file.write_text(GOOD)
     with pytest.raises(config.ConfigError, match=r'\[Global "x"\]: not found'):
-        openstack_clouds.openers([str(file)], ["", "x"], {}, ())
+        openstack_clouds.openers([str(file)], ["", "x"], {}, (), "kube")
 
 
 def test_problems_of_a_file_name_no_secret(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "one"
     file.write_text(GOOD.replace("http:", "ftp:") + "password = x y z\n")
     with pytest.raises(config.ConfigError) as raised:
-        openstack_clouds.openers([str(file)], [""], {}, ())
+        openstack_clouds.openers([str(file)], [""], {}, (), "kube")
     assert "auth-url" in str(raised.value)
     assert "x y z" not in str(raised.value)
 

@@ -255,7 +255,8 @@ def test_each_request_reads_its_own_volume_and_at_most_a_source(
         is_attachment = is_publish or isinstance(requested, model.UnpublishVolume)
         is_late = past.waited_s >= model.STUCK_S
         shows_reserved = is_attachment and (is_late or not is_publish)
-        assert refs == (ById(IDS[0], is_attachment, shows_reserved),)
+        witness = getattr(requested, "instance_id", None)
+        assert refs == (ById(IDS[0], is_attachment, shows_reserved, witness),)
 
 
 def test_looks_become_rarer_the_longer_it_takes() -> None:

@@ -27,6 +27,7 @@ from lib.cloud.dvp.volumes import (
     translate,
 )
 from lib.cloud.model import InstanceId, Unknown
+from lib.cloud.support import absence_scope
 from lib.cloud.volumes import (
     ById,
     Feature,
@@ -61,6 +62,7 @@ class DvpVolumes(Volumes):
         """Begin to watch disks, attachments and VMs. held_s: as of HELD_S."""
         self._parent = parent
         self._held_s = held_s
+        self._guard = absence_scope.Guard(parent.location, "")
         self._lock = threading.Lock()
         self._written: dict[str, set[str]] = {}
         parent.store(VIRTUAL_MACHINES)
@@ -117,13 +119,42 @@ class DvpVolumes(Volumes):
         try:
             disk = self._disk(name, held_s, is_sure=isinstance(ref, ById))
             if disk is None:
-                return self._remains(ref)
+                remains = self._remains(ref)
+                if isinstance(ref, ById) and not remains:
+                    self._require_home("find virtualdisk")
+                return remains
             if not disk_names.is_volume(disk):
                 return ()
+            if isinstance(ref, ById) and self._guard.memory.home is None:
+                self._note_home(name)
             self._await_attachments(name, held_s)
             return (self._volume(disk),)
         except errors.CloudError as error:
             return Unknown(error)
+
+    def _require_home(self, operation: str) -> None:
+        """Check that this project is that of the cluster: an absence counts here.
+
+        Raises:
+            Unavailable: no VM and no disk of the cluster was observed in it.
+        """
+        self._guard.check(operation, self._has_witness)
+
+    def _note_home(self, disk: str) -> None:
+        """Record that a disk was observed here; it stays home until a restart.
+
+        For a while the stores still show the project of a kubeconfig that was replaced.
+        """
+        if disk not in self._guard.memory.created:
+            self._guard.observed()
+
+    def _has_witness(self) -> bool:
+        """Report whether the project has a VM, or a disk, with the cluster's label."""
+        created = self._guard.memory.created
+        disks = self._parent.items(VIRTUAL_DISKS).values()
+        return bool(self._machines()) or any(
+            disk.metadata.name not in created for disk in disks
+        )
 
     def _remains(self, ref: Ref) -> Found:
         """Return a deleted disk that attachments still name: they occupy its VM."""
@@ -205,6 +236,7 @@ class DvpVolumes(Volumes):
             disk = self._parent.create(VIRTUAL_DISKS, document)
         except errors.AlreadyExists as error:
             raise self._existing(disk_names.disk_name(name), error) from error
+        self._guard.created(disk.metadata.name)
         return translate.volume(disk, (), {})
 
     def _existing(self, name: str, error: errors.AlreadyExists) -> errors.CloudError:
@@ -232,7 +264,11 @@ class DvpVolumes(Volumes):
 
     def delete(self, volume_id: VolumeId) -> None:
         """See the protocol."""
+        if not self.is_id(volume_id):
+            return
         disk = self._known(volume_id)
+        if disk is None:
+            self._require_home("delete virtualdisk")
         if disk is None or not disk_names.is_volume(disk):
             return
         volume = self._volume(disk)

@@ -1,6 +1,7 @@
 """The volumes of one OpenStack project."""
 
 import datetime
+import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -43,6 +44,8 @@ CALL_TIMEOUT_S = 60.0
 """Of one operation that is a call or two."""
 LIST_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
+SEARCH_S = 60.0
+"""Between two searches for a volume of the cluster, until an object of it is found."""
 FEW = 3
 """Up to this many volumes for each page of the list they are read one by one."""
 FEATURES = frozenset(Feature)
@@ -73,9 +76,11 @@ class OpenStackVolumes:
         settings: BlockStorage,
         guard: absence_scope.Guard | None = None,
         now: Callable[[], datetime.datetime] | None = None,
+        cluster: str | None = None,
     ) -> None:
         """guard: where absence counts; None: the project of the credentials, always.
 
+        cluster: whose objects must be observed before an absence counts; None: none.
         now: the time of day, which Cinder's times are compared with; None: by Cinder's
         own clock.
         """
@@ -88,7 +93,9 @@ class OpenStackVolumes:
         self._leftovers = leftovers.Leftovers(
             self._reads, self._writes, now or self._time_of_cinder, api.now
         )
+        self._cluster = cluster
         self._listed = 0
+        self._searched_at = -math.inf
         self._odd_statuses: set[str] = set()
         self._log = structlog.stdlib.get_logger()
 
@@ -169,16 +176,56 @@ class OpenStackVolumes:
     ) -> dict[Ref, Found]:
         """Return Unknown for what is absent in another project or region."""
         absent = [ref for ref in possible if observed[ref] == ()]
+        # Of a name no absence is a loss, and no existence is a proof.
+        lost = [ref for ref in absent if isinstance(ref, ById)]
+        created = self._guard.memory.created
         try:
             if any(
-                isinstance(ref, ById) and _is_there(observed[ref]) for ref in possible
+                isinstance(ref, ById)
+                and _is_there(observed[ref])
+                and ref.id not in created
+                for ref in possible
             ):
                 self._guard.observed()
             if absent:
                 self._guard.check("find volumes")
         except errors.CloudError as error:
             return dict.fromkeys(absent, Unknown(error))
+        try:
+            if lost:
+                self._require_home("find volumes", [ref.witness for ref in lost])
+        except errors.CloudError as error:
+            return dict.fromkeys(lost, Unknown(error))
         return {}
+
+    def _require_home(
+        self, operation: str, instances: Sequence[InstanceId | None] = ()
+    ) -> None:
+        """Check that an absence by ID is that of an object of the cluster.
+
+        instances: some of the cluster.
+
+        Raises:
+            CloudError: nothing of the cluster was observed here, or it is not known.
+        """
+        is_asked = self._cluster is not None
+        read = functools.partial(self._has_witness, instances) if is_asked else None
+        self._guard.check(operation, read)
+
+    def _has_witness(self, instances: Sequence[InstanceId | None]) -> bool:
+        """Read whether a server, or a volume with the ownership metadata, is here."""
+        deadline = self._deadline()
+        servers = {id_ for id_ in instances if id_ and translate.is_id(id_)}
+        if any(self._reads.has_server(id_, deadline) for id_ in sorted(servers)):
+            return True
+        if self._api.now() < self._searched_at + SEARCH_S:
+            return False
+        self._searched_at = self._api.now()
+        created = self._guard.memory.created
+        return any(
+            volume.cluster == self._cluster and volume.id not in created
+            for volume in self.listing()
+        )
 
     def listing(self) -> tuple[Volume, ...]:
         """See the protocol."""
@@ -198,7 +245,7 @@ class OpenStackVolumes:
             self._refuse_unshareable(spec, deadline)
         try:
             volume = self._translated(self._writes.create(spec, deadline))
-            self._guard.observed()
+            self._guard.created(volume.id)
             return volume
         except errors.Unplaceable as error:
             if parameters.placement(spec).is_fixed:
@@ -237,7 +284,7 @@ class OpenStackVolumes:
         try:
             self._writes.delete(volume_id, deadline)
         except errors.NotFound:
-            self._guard.check("delete volume")
+            self._require_home("delete volume")
         except errors.InvalidRequest as error:
             return error
         return None
@@ -267,6 +314,7 @@ class OpenStackVolumes:
         except errors.NotFound:
             self._guard.check("attach volume")
             raise
+        self._guard.observed()  # the server of a Node is here
 
     def detach(self, volume: Volume, instance_id: InstanceId) -> None:
         """See the protocol."""

@@ -44,7 +44,7 @@ TIMEOUT_S = 120.0
 ABSENT_POLL_S = 60.0
 """Interval at which a load balancer is read whose absence has to last long."""
 
-_WORDS = absence.Words(provider_id.OPENSTACK, "servers", "load balancers")
+_WORDS = absence.Words(provider_id.OPENSTACK, "load balancers")
 _Missing = Mapping[str, native.LoadBalancer | errors.CloudError | None]
 """What direct reads of IDs that the list lacks answered; None: does not exist."""
 UNEXPECTED = "unexpected error; the log of openstack-ccm has it"

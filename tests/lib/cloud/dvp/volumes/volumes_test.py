@@ -580,3 +580,53 @@ def test_the_attachment_of_a_deleted_disk_is_deleted_at_an_unpublish(
         disks.settle(volumes, model.UnpublishVolume(ID, NODE))
     assert world.all(disks.ATTACHMENTS) == []
     assert requests(world).count(f"delete {disks.ATTACHMENTS.plural}") == 1
+
+
+def _emptied(*machines: str) -> disks.ParentInMemory:
+    """Return a project with these VMs of the cluster, and one of another."""
+    world = disks.ParentInMemory()
+    for name in (NODE, OTHER):
+        world.api.remove(disks.MACHINES, name, disks.NAMESPACE)
+    world.api.put(disks.MACHINES, disks.machine("theirs", cluster="uuid-b"))
+    for machine in machines:
+        world.api.put(disks.MACHINES, disks.machine(machine))
+    return world
+
+
+@pytest.mark.parametrize(
+    "request_", [model.RemoveVolume(ID, disks.UUID), model.UnpublishVolume(ID, NODE)]
+)
+@pytest.mark.parametrize(
+    ("content", "counts"),
+    [
+        pytest.param("nothing", False, id="another project"),
+        pytest.param("a VM", True, id="a VM of the cluster is there"),
+        pytest.param("a disk", True, id="a disk of the cluster is there"),
+        pytest.param("a disk of another cluster", False, id="another cluster is there"),
+    ],
+)
+def test_an_absence_counts_once_an_object_of_the_cluster_was_observed(
+    content: str, counts: bool, request_: model.Request
+) -> None:
+    """A kubeconfig or a namespace of another project must lose no volume."""
+    world = _emptied(*([OTHER] if content == "a VM" else []))
+    if "disk" in content:
+        cluster = "uuid-b" if "another" in content else disks.UUID
+        world.put(disks.disk("pvc-other", cluster=cluster))
+    with disks.opened(world) as volumes:
+        if counts:
+            assert disks.settle(volumes, request_) is None
+            return
+        with pytest.raises(RefusedCall) as refused:
+            disks.settle(volumes, request_)
+    assert refused.value.code is Code.UNAVAILABLE
+    assert "nothing of this cluster was observed in" in refused.value.message
+
+
+def test_a_disk_that_was_created_here_is_no_object_of_the_cluster() -> None:
+    world = _emptied()
+    with disks.opened(world) as volumes, world.moving():
+        disks.settle(volumes, model.Make(SPEC))
+        with pytest.raises(RefusedCall) as refused:
+            disks.settle(volumes, model.RemoveVolume(VolumeId("pvc-other"), disks.UUID))
+    assert refused.value.code is Code.UNAVAILABLE

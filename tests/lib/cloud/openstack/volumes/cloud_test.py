@@ -1,5 +1,6 @@
 """Each operation makes the calls it must, and no more, and says what came of it."""
 
+import dataclasses
 import datetime
 import itertools
 import time
@@ -69,8 +70,13 @@ class Cinder(Protocol):
     has_snapshots: set[str]
     type_ids: dict[str, str]
     types_per_page: int
+    servers: set[str]
 
     def put(self, number: int, **parts: object) -> str: ...
+
+
+class Clock(Protocol):
+    def sleep(self, seconds: float) -> None: ...
 
 
 MakeVolumes = Callable[..., cloud.OpenStackVolumes]
@@ -610,6 +616,109 @@ def test_a_deletion_and_an_attach_in_another_project_fail(
         volumes.delete(volume.id)
     with pytest.raises(errors.Unavailable, match="project-1"):
         volumes.attach(volume, SERVER)
+
+
+OWN: Json = {"cinder.csi.openstack.org/cluster": "blue"}
+THEIRS: Json = {"cinder.csi.openstack.org/cluster": "green"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What a process that has just started finds where its credentials lead.
+
+    metadata: of the one volume there. has_server: the Node's server is there.
+    counts: whether the absence of another volume counts, at an unpublish and a delete.
+    """
+
+    metadata: Json | None = None
+    has_server: bool = False
+    counts: tuple[bool, bool] = (False, False)
+
+
+STARTS = {
+    "nothing is there": Start(),
+    "a volume of another cluster": Start(THEIRS),
+    "a volume without ownership metadata": Start({}),
+    "a volume with the ownership metadata": Start(OWN, counts=(True, True)),
+    "the server of the Node": Start(has_server=True, counts=(True, False)),
+}
+
+
+def absence(
+    volumes: cloud.OpenStackVolumes, witness: InstanceId | None = None
+) -> Found:
+    ref = ById(NOBODY, witness=witness)
+    return volumes.observe([ref]).by_ref[ref]
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_an_absence_counts_once_an_object_of_the_cluster_was_observed(
+    name: str, cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    """In another project each ID is absent: a start there must lose no volume."""
+    start = STARTS[name]
+    if start.metadata is not None:
+        cinder.put(1, metadata=start.metadata)
+    cinder.servers = {SERVER} if start.has_server else set()
+    for witness, counts in zip((SERVER, None), start.counts, strict=True):
+        volumes = make_volumes("blue")
+        answer = absence(volumes, witness)
+        assert (answer == ()) == counts
+        if not counts:
+            assert isinstance(answer, Unknown)
+            assert isinstance(answer.error, errors.Unavailable)
+            assert "nothing of this cluster was observed in" in str(answer.error)
+            with pytest.raises(errors.Unavailable):
+                volumes.delete(NOBODY)
+
+
+def test_what_was_created_here_is_no_object_of_the_cluster(
+    cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    """It is wherever the credentials lead; a server that takes it is one."""
+    volumes = make_volumes("blue")
+    created = volumes.create(spec(volumes, cluster="blue"))
+    assert look(volumes, created.id).id == created.id
+    assert isinstance(absence(volumes), Unknown)
+    cinder.servers = {SERVER}
+    volumes.attach(created, SERVER)
+    assert absence(volumes) == ()
+
+
+def test_an_observed_volume_is_an_object_of_the_cluster(
+    cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    """By its ID: the cluster itself names it. It costs no further call."""
+    volumes = make_volumes("blue")
+    look(volumes, cinder.put(1))
+    assert absence(volumes) == ()
+
+
+def test_volumes_are_searched_for_once_a_minute(
+    stand_in: StandIn, cinder: Cinder, make_volumes: MakeVolumes, clock: Clock
+) -> None:
+    volumes = make_volumes("blue")
+    lists = []
+    for seconds in (0, 30, 31):
+        clock.sleep(seconds)
+        before = len(stand_in.calls)
+        assert isinstance(absence(volumes), Unknown)
+        lists.append(any("detail" in call for call in calls(stand_in, before)))
+    assert lists == [True, False, True]
+
+
+def test_a_name_needs_no_witness(make_volumes: MakeVolumes) -> None:
+    """The first volume of a cluster can be created."""
+    volumes = make_volumes("blue")
+    ref = ByName("pvc-1")
+    assert volumes.observe([ref]).by_ref[ref] == ()
+
+
+def test_what_is_no_id_of_the_cloud_needs_no_witness(make_volumes: MakeVolumes) -> None:
+    volumes = make_volumes("blue")
+    ref = ById(VolumeId("no-id"))
+    assert volumes.observe([ref]).by_ref[ref] == ()
+    volumes.delete(ref.id)
 
 
 HOSTED = [{"server_id": None, "attachment_id": "at-9", "host_name": "metal-1"}]

@@ -296,11 +296,16 @@ MakeVolumes = Callable[..., cloud.OpenStackVolumes]
 def make_volumes(
     cinder: Cinder, make_client: Callable[[], client.Client]
 ) -> MakeVolumes:
-    """Return a factory of the room's volumes; keywords are of [BlockStorage]."""
+    """Return a factory of the room's volumes; keywords are of [BlockStorage].
+
+    cluster: as of the volumes of csi-controller.
+    """
     del cinder
 
-    def make(**parts: object) -> cloud.OpenStackVolumes:
+    def make(cluster: str | None = None, **parts: object) -> cloud.OpenStackVolumes:
         storage = settings.BlockStorage(**parts)  # type: ignore[arg-type]  # any part
-        return cloud.OpenStackVolumes(make_client(), storage, now=lambda: NOW)
+        return cloud.OpenStackVolumes(
+            make_client(), storage, now=lambda: NOW, cluster=cluster
+        )
 
     return make
