@@ -21,6 +21,8 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec.annotations import AnnotationReader
 from lib.cloud.openstack.load_balancers.spec.desired import DesiredMember
 from lib.cloud.steps import Problem
+from lib.cloud.support import label_values
+from lib.process import config as problems
 
 _KINDS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
 _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
@@ -165,6 +167,8 @@ def select(
     family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
     request = MemberRequest(tuple(selector.items()), family, _cidrs(reader, config))
     chosen = choose(facts.nodes, request)
+    if facts.nodes and selector and not (chosen.members or chosen.without):
+        reader.problems.append(_unmatched(reader, selector, len(facts.nodes)))
     if chosen.without:
         reader.problems.append(_without_address(chosen.without, family, request.cidrs))
     return chosen
@@ -203,18 +207,35 @@ def _fits(text: str, family: IpFamily, cidrs: Cidrs) -> bool:
 def _selector(
     reader: AnnotationReader, config: settings.LoadBalancer
 ) -> dict[str, str]:
-    """Read "key=value, key"; no pair at all matches every Node."""
+    """Read "key=value, key"; no pair at all matches every Node.
+
+    What no label can be is refused: it would match no Node, and all members go.
+    """
     text = reader.text(keys.NODE_SELECTOR, config.node_selector)
     selector: dict[str, str] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
-        key, _, value = pair.partition("=")
-        if not key:
-            reader.fatal(
-                keys.NODE_SELECTOR, text, "key=value or key, separated by commas"
+        key, _, value = (part.strip() for part in pair.partition("="))
+        if not (label_values.is_label_key(key) and label_values.is_label_value(value)):
+            allowed = (
+                "key=value or key, separated by commas, each the key and the value of"
+                f" a label; not one: {problems.quoted(pair)}"
             )
-            break
+            reader.fatal(keys.NODE_SELECTOR, text, allowed)
+            return {}
         selector[key] = value
     return selector
+
+
+def _unmatched(
+    reader: AnnotationReader, selector: Mapping[str, str], count: int
+) -> Problem:
+    shown = ",".join(f"{k}={v}" if v else k for k, v in selector.items())
+    message = (
+        f"{reader.where(keys.NODE_SELECTOR)}: {problems.quoted(shown)} matches none of"
+        f" the {count} Nodes that may receive traffic, so that the load balancer has"
+        " no members: must be labels of a Node"
+    )
+    return Problem(Reason.NO_NODES, message)
 
 
 def _cidrs(reader: AnnotationReader, config: settings.LoadBalancer) -> Cidrs:
