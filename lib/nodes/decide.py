@@ -85,6 +85,9 @@ def _liveness(
             return _gone(snapshot, node, settings)
         case Seen(Instance(phase=Phase.STOPPED)) if not shut:
             return Outcome(actions=(model.AddShutdownTaint(),))
+        case Seen(Instance(phase=Phase.RUNNING)) if shut:
+            # The Pods of its network may be needed to become Ready.
+            return Outcome(actions=(model.RemoveShutdownTaint(),))
     return Outcome()
 
 

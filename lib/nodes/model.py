@@ -119,7 +119,7 @@ class AddShutdownTaint:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoveShutdownTaint:
-    """Remove the taint of a Node that is Ready again."""
+    """Remove the taint of a Node that is Ready, or of which the instance runs again."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -410,8 +410,8 @@ LIVING = [
         {"ready": "False", "taints": SHUT},
         Phase.RUNNING,
         None,
-        (),
-        id="powered on but not Ready yet: the taint stays",
+        (RemoveShutdownTaint(),),
+        id="powered on but not Ready yet: untaint",
     ),
     pytest.param(
         {"ready": "Unknown"},

@@ -26,12 +26,13 @@ PHASES: Mapping[str, Phase] = {
     "SHELVED": Phase.SUSPENDED,
     "SHELVED_OFFLOADED": Phase.SUSPENDED,
     "SHUTOFF": Phase.STOPPED,
-    "SOFT_DELETED": Phase.DELETING,
+    "SOFT_DELETED": Phase.STOPPED,
     "SUSPENDED": Phase.SUSPENDED,
     "UNKNOWN": Phase.UNKNOWN,
     "VERIFY_RESIZE": Phase.RUNNING,
 }
-"""Any other status is UNKNOWN. Only SHUTOFF may be STOPPED (InstanceShutdown).
+"""Any other status is UNKNOWN. Only SHUTOFF is STOPPED as in the reference
+(InstanceShutdown), and SOFT_DELETED: such a server is off, and may be restored.
 
 Source: Nova api/openstack/common.py (_STATE_MAP); kubernetes/cloud-provider-openstack
 pkg/openstack/instancesv2.go.
@@ -52,16 +53,17 @@ def needs_flavors(server: native.Server) -> bool:
 def instance_type(flavor: native.Flavor, flavors: Mapping[str, str]) -> str | None:
     """Return the flavor's name where it can be a label's value, else its id.
 
+    An ID that can't be one either is converted, as zones are: administrators choose it.
     flavors: names by id. None when the cloud no longer has the flavor.
     """
     if flavor.original_name:
         if label_values.is_label_value(flavor.original_name):
             return flavor.original_name
         ids = [key for key, name in flavors.items() if name == flavor.original_name]
-        return ids[0] if ids else None
+        return label_values.label_value(ids[0]) if ids else None
     name = flavors.get(flavor.id)
     is_shown = name is None or label_values.is_label_value(name)
-    return name if is_shown else flavor.id
+    return name if is_shown else label_values.label_value(flavor.id)
 
 
 def instance(

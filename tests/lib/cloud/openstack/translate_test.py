@@ -39,13 +39,14 @@ def test_running_is_what_nova_says_runs(status: str) -> None:
 def test_going_and_gone_servers_are_deleting() -> None:
     """SOFT_DELETED may be restored: nothing but a 404 makes a server absent."""
     deleting = [s for s, phase in translate.PHASES.items() if phase is Phase.DELETING]
-    assert sorted(deleting) == ["DELETED", "SOFT_DELETED"]
+    assert sorted(deleting) == ["DELETED"]
+    assert translate.phase("SOFT_DELETED") is Phase.STOPPED
 
 
 def test_only_shutoff_earns_the_shutdown_taint() -> None:
     """STOPPED is reached by one status alone, as in the reference."""
     stopped = [s for s, phase in translate.PHASES.items() if phase is Phase.STOPPED]
-    assert stopped == ["SHUTOFF"]
+    assert stopped == ["SHUTOFF", "SOFT_DELETED"]
 
 
 @pytest.mark.parametrize("status", ["", "active", "HIBERNATED"])
@@ -75,7 +76,13 @@ def test_a_zone_is_made_fit_for_a_label(text: str, expected: str) -> None:
     assert label_values.is_label_value(expected)
 
 
-FLAVORS = {"f-1": "m1.small", "f-2": "bad name!", "f-3": "x" * 64}
+FLAVORS = {
+    "f-1": "m1.small",
+    "f-2": "bad name!",
+    "f-3": "x" * 64,
+    "Small HD 4GB": "Small HD 4GB",
+    " - ": "!",
+}
 
 
 @pytest.mark.parametrize(
@@ -88,6 +95,9 @@ FLAVORS = {"f-1": "m1.small", "f-2": "bad name!", "f-3": "x" * 64}
         (native.Flavor(id="f-1"), "m1.small"),
         (native.Flavor(id="f-2"), "f-2"),
         (native.Flavor(id="f-3"), "f-3"),
+        (native.Flavor(original_name="Small HD 4GB"), "Small-HD-4GB"),
+        (native.Flavor(id="Small HD 4GB"), "Small-HD-4GB"),
+        (native.Flavor(id=" - "), ""),
         (native.Flavor(id="f-9"), None),
         (native.Flavor(), None),
     ],
