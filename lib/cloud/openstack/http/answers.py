@@ -1,12 +1,14 @@
 """Answers of services: read, decoded, and distinguished from those of a proxy.
 
-Bodies stay out of every message.
+Of a body only the service's own explanation of a refusal enters a message: shortened,
+on one line, and without credentials.
 """
 
 import dataclasses
 import email.utils
+import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -14,9 +16,17 @@ import msgspec
 from lib.cloud import errors
 from lib.cloud.openstack import native
 from lib.cloud.openstack.http import failures
-from lib.process import decoding, retry_after
+from lib.process import decoding, redaction, retry_after
 
 T = TypeVar("T")
+EXPLANATION_MAX = 300
+"""Characters of what a service says, in one message."""
+_EXPLAINED = frozenset(
+    {400, 402, 403, 404, 405, 406, 409, 410, 412, 413, 422, 423, 501}
+)
+"""Statuses of a service's own refusals; others come from proxies and limiters."""
+_REMEDIES = {403: "check the roles of the credentials in the project"}
+_REQUEST = re.compile(r"\s*\(?(request[- ]id:?\s*)?req-[0-9a-f-]{36}\)?", re.IGNORECASE)
 _REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
 _NOT_FOUND_KEYS: Mapping[str, frozenset[str]] = {
     "compute": frozenset({"itemNotFound"}),
@@ -61,15 +71,51 @@ class Answer:
             was_rejected=self.status < 500 and self.status != 408,
         )
 
-    def failure(self, operation: str, resource: str, service: str) -> errors.CloudError:
-        """Return the error that the status means. service: its catalogue type."""
+    def failure(
+        self,
+        operation: str,
+        resource: str,
+        service: str,
+        secrets: Collection[str] = (),
+    ) -> errors.CloudError:
+        """Return the error that the status means. service: its catalogue type.
+
+        secrets: texts that must not be shown.
+        """
         # Over quota Cinder adds a pause of 0 s, which is read as no pause.
         kind = failures.from_status(self.status, self.retry_after_s is not None)
         message = failures.describe(self.status)
         if kind is errors.NotFound and not _is_from_service(service, self.body):
             # A proxy's 404, or that of a wrong URL, says nothing about the thing.
             kind, message = errors.Unavailable, f"{message}, but not from the service"
+        elif self.status in _EXPLAINED and (why := explanation(self.body, secrets)):
+            message = f"{message}: {why}"
+        if remedy := _REMEDIES.get(self.status):
+            message = f"{message}; {remedy}"
         return self.error(kind, message, operation, resource)
+
+
+def explanation(body: bytes, secrets: Collection[str] = ()) -> str:
+    """Return what a service says about a refusal; empty: not in its own form.
+
+    Without numbers of requests, so that it is the same for each retry.
+    """
+    try:
+        document = decoding.decode(body, dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    texts = (
+        document.get("faultstring"),
+        *(part.get("message") for part in document.values() if isinstance(part, dict)),
+        document.get("description"),
+    )
+    text = next((text for text in texts if isinstance(text, str) and text), "")
+    for secret in secrets:
+        text = text.replace(secret, redaction.REDACTED)
+    text = _REQUEST.sub("", redaction.scrub(text))
+    text = "".join(c if c.isprintable() else " " for c in text)
+    text = " ".join(text.split()).strip(" .")
+    return text if len(text) <= EXPLANATION_MAX else f"{text[:EXPLANATION_MAX]}..."
 
 
 def read(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Answer:

@@ -305,16 +305,19 @@ class Client:
                 answer = self._send(call, deadline)
         if answer.is_success:
             return answer.body
-        raise answer.failure(call.operation, call.resource, call.service.value)
+        raise self._failure(call, answer)
 
     def _write(self, call: Write, deadline: float, send_by: float) -> bytes:
         answer = self._send(call, deadline, send_by)
         if answer.is_success:
             return answer.body
         refusal = _refused(call, answer)
-        raise refusal or answer.failure(
-            call.operation, call.resource, call.service.value
-        )
+        raise refusal or self._failure(call, answer)
+
+    def _failure(self, call: Call, answer: answers.Answer) -> errors.CloudError:
+        secrets = sessions.secrets(self._session)
+        service = call.service.value
+        return answer.failure(call.operation, call.resource, service, secrets)
 
     def _send(
         self, call: Call, deadline: float, send_by: float = math.inf

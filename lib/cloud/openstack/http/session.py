@@ -117,9 +117,15 @@ class _Session(keystoneauth1.session.Session):
     keystoneauth1.identity.base.BaseIdentityPlugin.invalidate.
     """
 
-    def __init__(self, plugin: identity.BaseIdentityPlugin, **response: Any) -> None:
+    def __init__(
+        self,
+        plugin: identity.BaseIdentityPlugin,
+        secrets: tuple[str, ...],
+        **response: Any,
+    ) -> None:
         super().__init__(auth=plugin, **response)
-        self._plugin = plugin
+        self.plugin = plugin
+        self.secrets = secrets
         self.adapter = _Adapter(
             pool_connections=POOL_SIZE, pool_maxsize=POOL_SIZE, max_retries=0
         )
@@ -163,9 +169,9 @@ class _Session(keystoneauth1.session.Session):
         """Throw away the token that was refused, and no other; True: ask again."""
         del auth
         with self._renewing:
-            known = self._plugin.auth_ref
+            known = self.plugin.auth_ref
             if known is not None and known.auth_token == self._mine.token:
-                self._plugin.invalidate()
+                self.plugin.invalidate()
         return True
 
 
@@ -180,6 +186,14 @@ def failing(
     if isinstance(session, _Session):
         return session.failing()
     return contextlib.nullcontext([])
+
+
+def secrets(session: keystoneauth1.session.Session) -> tuple[str, ...]:
+    """Return the texts of a session that must not be shown, its token included."""
+    if not isinstance(session, _Session):
+        return ()
+    token = getattr(session.plugin.auth_ref, "auth_token", None)
+    return tuple(filter(None, (*session.secrets, token)))
 
 
 def within(
@@ -212,6 +226,12 @@ def open_session(
     _check_files(credentials, has_pair)
     return _Session(
         _plugin(credentials),
+        (
+            credentials.password,
+            credentials.token,
+            credentials.trustee_password,
+            credentials.application_credential_secret,
+        ),
         verify=not credentials.tls_insecure and (credentials.ca_file or True),
         cert=pair if has_pair else None,
         timeout=timeout_s,

@@ -200,7 +200,10 @@ def _resource(step: Step, action: Action) -> str:
     is_whole = action.kind is Kind.LOAD_BALANCER and step.verb is Verb.DELETE
     if is_whole or action.fails_over or action.kind is Kind.MEMBERS:
         return action.id
-    return step.path[-1]
+    # The operation names the kind: "create load balancer", "create floatingips".
+    kinds = ("load balancer", "listener", "pool", "floating IP", "security group")
+    name = step.path[-1]
+    return next((name[len(k) :].strip() for k in kinds if name.startswith(k)), name)
 
 
 def _query(action: Action) -> client.Query:
