@@ -12,7 +12,6 @@ PUBLIC_ENDPOINTS = {
     "placement": ("placement", "api"),
     "network": ("neutron", "api"),
     "compute": ("nova", "api"),
-    "compute_metadata": ("metadata", "metadata"),
     "compute_novnc_proxy": ("novncproxy", "novnc_proxy"),
     "compute_spice_proxy": ("spiceproxy", "spice_proxy"),
     "dashboard": ("horizon", "web"),

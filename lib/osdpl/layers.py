@@ -19,7 +19,7 @@ def effective(spec: model.Tree) -> model.Tree:
         merged: model.Tree = merge.merge(base, spec, "spec", removes=True)
     except merge.MergeError as error:
         raise config.ConfigError([problem_of(error)]) from None
-    return merged
+    return sizes.fit(merged, spec)
 
 
 def services(spec: model.Tree) -> tuple[str, ...]:

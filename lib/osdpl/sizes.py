@@ -1,12 +1,13 @@
 """Sizes: replicas and limits of the services, as values of their charts.
 
-Replicas, disruption budgets and pools are those of the reference. A size is a layer
+Replicas, disruption budgets and pools are those of the reference; worker processes and
+time-outs of agents are those of the charts. A size is a layer
 below the spec, so spec.services.<service>.<chart>.values overrides it.
 """
 
 from typing import Any
 
-from lib.osdpl import model
+from lib.osdpl import merge, model
 
 ORDER = ("single", "tiny", "small", "medium")
 
@@ -55,6 +56,9 @@ _BUDGETS: dict[tuple[str, str], dict[str, tuple[int, int, int, int]]] = {
 }
 """min_available of the PodDisruptionBudgets."""
 
+_COUNTED = {"mariadb": "server", "metadata": "api_metadata", "horizon": "server"}
+"""Replicas that a budget is about, where the names differ."""
+
 _POOL = {
     "max_pool_size": 10,
     "max_retries": -1,
@@ -65,7 +69,7 @@ _POOLS = {
     ("identity", "keystone"): ("database",),
     ("image", "glance"): ("database",),
     ("networking", "neutron"): ("database",),
-    ("compute", "nova"): ("database", "api_database", "cell0_database"),
+    ("compute", "nova"): ("database", "api_database"),
 }
 """Sections of the configuration that hold the pool of a database."""
 
@@ -78,6 +82,36 @@ def size(name: str) -> model.Tree:
         values = _values((service, chart), replicas, column)
         services.setdefault(service, {})[chart] = {"values": values}
     return {"services": services}
+
+
+def fit(spec: model.Tree, written: model.Tree) -> model.Tree:
+    """Return a spec whose budgets let a Node be drained: one replica less at most.
+
+    written: as the user wrote it; a budget of the user is kept.
+    """
+    fitted = spec
+    for (service, chart), budgets in _BUDGETS.items():
+        path = ("services", service, chart, "values", "pod")
+        own = _at(written, (*path, "lifecycle", "disruption_budget")) or {}
+        replicas = _at(spec, (*path, "replicas")) or {}
+        minimum = _at(spec, (*path, "lifecycle", "disruption_budget")) or {}
+        for name in budgets:
+            count = replicas.get(_COUNTED.get(name, name))
+            least = (minimum.get(name) or {}).get("min_available")
+            if name in own or not isinstance(count, int) or not isinstance(least, int):
+                continue
+            if least > max(count - 1, 0):
+                budget: Any = {name: {"min_available": max(count - 1, 0)}}
+                for key in reversed((*path, "lifecycle", "disruption_budget")):
+                    budget = {key: budget}
+                fitted = merge.merge(fitted, budget)
+    return fitted
+
+
+def _at(tree: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
 
 
 def _values(
@@ -93,5 +127,8 @@ def _values(
     values: model.Tree = {"pod": pod}
     pools = _POOLS.get(key)
     if pools:
-        values["conf"] = {key[1]: {section: dict(_POOL) for section in pools}}
+        pool = dict(_POOL)
+        if key[1] == "neutron":
+            pool["max_overflow"] = 10 if column == 0 else 70
+        values["conf"] = {key[1]: {section: dict(pool) for section in pools}}
     return values

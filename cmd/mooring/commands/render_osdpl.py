@@ -41,7 +41,8 @@ def osdpl(
     """Write the values and manifests of each release of an OpenStackDeployment.
 
     No cluster is read: passwords and values of Secrets are placeholders derived from
-    their names, so two runs are equal. Each release has a folder with values.yaml and
+    their names, so two runs are equal. A rule that the object violates is printed, and
+    nothing is written. Each release has a folder with values.yaml and
     manifests.yaml. The exit code is 1 if a service or a release can't be rendered; the
     others are written.
     """
@@ -64,9 +65,22 @@ def osdpl(
 
 
 def _render(file: pathlib.Path, source: str) -> "model.Rendered":
-    from lib.osdpl import credentials, layers, model, references, render, spec
+    from lib.osdpl import (
+        credentials,
+        decide,
+        layers,
+        model,
+        references,
+        render,
+        snapshot,
+        spec,
+    )
+    from lib.process import config
 
-    deployment = spec.parse(document(file))
+    parsed = document(file)
+    deployment = spec.parse(parsed)
+    known = snapshot.Desired(deployment, spec=layers.effective(deployment.spec))
+    config.require(decide.violations(parsed, known, None, {}))
     secret_references = references.find(deployment.spec)
     secrets: dict[str, dict[str, bytes]] = {}
     for reference in secret_references:

@@ -11,6 +11,9 @@ CONTROL_PLANE = "openstack-control-plane"
 COMPUTE = "openstack-compute-node"
 ENABLED = "enabled"
 
+KEYSTONE_SERVICE, KEYSTONE_PORT = "keystone-api", 5000
+"""Service with the pods of Keystone: the admin endpoint, too, as in the reference."""
+
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -161,7 +164,15 @@ def _database(context: Context, service: str, users: tuple[str, ...]) -> model.T
 
 
 def _cache(context: Context, contract: Contract, service: str) -> model.Tree:
-    values: model.Tree = {"namespace": context.namespace}
+    """Return the cache: the names of all servers, which are one cache for all pods."""
+    path = "services.memcached.memcached.values.pod.replicas.server"
+    values: model.Tree = {
+        "namespace": context.namespace,
+        "statefulset": {
+            "name": "openstack-memcached-memcached",
+            "replicas": context.get(path, 1),
+        },
+    }
     if contract.cache_key:
         secret = secret_shapes.service_secret(service)
         key = context.credentials.text(secret, "memcached")
@@ -203,6 +214,10 @@ def _public(context: Context, contract: Contract) -> model.Tree:
             "scheme": {"public": "https"},
             "port": {port: {"public": 443}},
         }
+    if "identity" in endpoints:
+        # The chart's own name of the admin endpoint leads to a Service without pods.
+        endpoints["identity"]["hosts"] = {"admin": KEYSTONE_SERVICE}
+        endpoints["identity"]["port"]["api"]["admin"] = KEYSTONE_PORT
     return endpoints
 
 

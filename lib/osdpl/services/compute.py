@@ -37,6 +37,10 @@ def nova(context: Context, contract: Contract) -> model.Tree:
             "nova": _conf(context),
         },
     }
+    # The metadata API needs no public name: agents use its Service.
+    names = ("ingress_metadata", "service_ingress_metadata")
+    off = {name: False for name in names if name in contract.manifests}
+    own |= {"manifests": off, "pod": {"use_fqdn": {"compute": False}}}
     base = common.openstack(context, contract, "compute")
     return common.join(base, own, common.program(context, "nova"))
 
@@ -60,10 +64,15 @@ def console_kind(console: Mapping[str, Any]) -> str:
 
 def _conf(context: Context) -> model.Tree:
     ratios = context.get("features.nova.allocation_ratios", {})
+    # Ratios that are set later by the placement API win over initial ones; 0: not set.
     default = {
-        f"{resource}_allocation_ratio": ratios[resource]
+        name: value
         for resource in ("cpu", "disk", "ram")
         if resource in ratios
+        for name, value in (
+            (f"initial_{resource}_allocation_ratio", ratios[resource]),
+            (f"{resource}_allocation_ratio", 0.0),
+        )
     }
     images = context.get("features.nova.images", {})
     disks: dict[str, Any] = {

@@ -7,6 +7,11 @@ from lib.osdpl.services import common
 
 
 def memcached(context: Context, contract: Contract) -> model.Tree:
-    """Return the values of the chart memcached."""
+    """Return the values of the chart memcached.
+
+    Its Service is headless: clients name each server, and share one cache. An installed
+    Service cannot become headless later.
+    """
     endpoint = {"endpoints": {"oslo_cache": {"namespace": context.namespace}}}
-    return common.join(common.infra(context, contract), endpoint)
+    headless = {"network": {"memcached": {"service": {"clusterIP": "None"}}}}
+    return common.join(common.infra(context, contract), endpoint, headless)

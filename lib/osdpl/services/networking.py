@@ -10,6 +10,7 @@ from lib.osdpl.services import common
 _AGENTS_ON_GATEWAYS = ("agent.dhcp", "agent.l3", "agent.metadata")
 _AGENTS_OFF = ("daemonset_sriov_agent", "daemonset_lb_agent")
 _BRIDGE = "br-ex"
+_L3_EXTENSIONS = "fip_qos,gateway_ip_qos"
 
 
 def openvswitch(context: Context, contract: Contract) -> model.Tree:
@@ -19,7 +20,10 @@ def openvswitch(context: Context, contract: Contract) -> model.Tree:
 
 def neutron(context: Context, contract: Contract) -> model.Tree:
     """Return the values of the chart neutron."""
-    gateways = dict.fromkeys(_AGENTS_ON_GATEWAYS, common.GATEWAY)
+    labels = dict.fromkeys(_AGENTS_ON_GATEWAYS, common.GATEWAY)
+    if "netns_cleanup_cron" in contract.labels:
+        # It removes what agents leave: wherever Open vSwitch runs, as in the reference.
+        labels["netns_cleanup_cron"] = "openvswitch"
     agents = {name: False for name in _AGENTS_OFF if name in contract.manifests}
     own = {
         "network": {
@@ -31,9 +35,11 @@ def neutron(context: Context, contract: Contract) -> model.Tree:
         "manifests": agents,
         # Its hook Job waits for Nova's API, and Nova's agents wait for Neutron.
         "bootstrap": {"enabled": False},
+        # The name of a host is its short one, as in the reference.
+        "pod": {"use_fqdn": {"neutron_agent": False}},
         "conf": _conf(context),
     }
-    base = common.openstack(context, contract, "networking", gateways)
+    base = common.openstack(context, contract, "networking", labels)
     return common.join(base, own, common.program(context, "neutron"))
 
 
@@ -52,6 +58,7 @@ def _conf(context: Context) -> model.Tree:
         "ovn_metadata_agent": shared,
         "auto_bridge_add": _bridges(context),
         "plugins": _plugins(context),
+        "l3_agent": {"AGENT": {"extensions": _L3_EXTENSIONS}},
     }
     if servers:
         dns = {"dnsmasq_dns_servers": ",".join(servers)}
@@ -60,7 +67,7 @@ def _conf(context: Context) -> model.Tree:
 
 
 def _default(context: Context) -> model.Tree:
-    plugins = ["router"]
+    plugins = ["router", "qos"]
     if context.get("features.neutron.extensions.trunk.enabled"):
         plugins.append("trunk")
     domain = context.require("internal_domain_name")
@@ -68,6 +75,7 @@ def _default(context: Context) -> model.Tree:
         "core_plugin": "ml2",
         "service_plugins": ",".join(plugins),
         "dns_domain": f"{domain.rstrip('.')}.",
+        "dhcp_agents_per_network": 1 if context.get("size") == "single" else 2,
     }
 
 
@@ -93,6 +101,7 @@ def _plugins(context: Context) -> model.Tree:
         if network.get("mtu")
     ]
     ml2: dict[str, Any] = {
+        "extension_drivers": "port_security,qos",
         "mechanism_drivers": "openvswitch,l2population",
         "type_drivers": "flat,vlan,vxlan,local",
         "tenant_network_types": ",".join(types),
@@ -100,11 +109,17 @@ def _plugins(context: Context) -> model.Tree:
     if mtus:
         ml2["physical_network_mtus"] = ",".join(mtus)
     vlans = {"network_vlan_ranges": ",".join(_vlan_ranges(networks))}
-    conf: model.Tree = {"ml2": ml2}
+    conf: model.Tree = {"ml2": ml2, "ml2_type_vxlan": {"vni_ranges": "1:65535"}}
     if vlans["network_vlan_ranges"]:
         conf["ml2_type_vlan"] = vlans
     ovs = {"bridge_mappings": ",".join(mappings) or f"external:{_BRIDGE}"}
-    return {"ml2_conf": conf, "openvswitch_agent": {"ovs": ovs}}
+    agent = {
+        "ovs": ovs,
+        "agent": {"extensions": "qos"},
+        # The chart's driver, iptables_hybrid, does not filter subports of trunks.
+        "securitygroup": {"firewall_driver": "openvswitch"},
+    }
+    return {"ml2_conf": conf, "openvswitch_agent": agent}
 
 
 def _vlan_ranges(networks: list[dict[str, Any]]) -> list[str]:

@@ -32,6 +32,11 @@ BAD: list[tuple[str, str, str]] = [
     ("two objects", f"{GOOD}---{GOOD}", "one OpenStackDeployment, not 2"),
     ("unknown field", GOOD + "  nodez: {}\n", "spec.nodez"),
     ("no images", GOOD.replace("gazpacho", "yoga"), "epoxy, flamingo, gazpacho"),
+    (
+        "a rule",
+        GOOD.replace("ens3}", "ens3, tenant_network_types: [geneve]}", 1),
+        "spec.features.neutron.tenant_network_types",
+    ),
     ("wrong size", GOOD.replace("tiny", "big"), "single, tiny, small, medium"),
 ]
 

@@ -108,6 +108,85 @@ def test_images_come_from_another_registry() -> None:
         )
 
 
+RIGHT = [
+    # Horizon behind TLS: the login form is accepted under the public name.
+    *(
+        ("openstack-horizon", f"conf.horizon.local_settings.config.{name}", value)
+        for name, value in (
+            ("secure_proxy_ssl_header", True),
+            ("csrf_cookie_secure", "True"),
+            ("session_cookie_secure", "True"),
+            ("session_cookie_httponly", "True"),
+            ("disallow_iframe_embed", "True"),
+        )
+    ),
+    # One cache: every program knows all servers of a headless Service.
+    ("openstack-memcached", "network.memcached.service.clusterIP", "None"),
+    *(
+        (f"openstack-{name}", "endpoints.oslo_cache.statefulset.replicas", 3)
+        for name in ("keystone", "glance", "placement", "neutron", "nova", "horizon")
+    ),
+    (
+        *("openstack-nova", "endpoints.oslo_cache.statefulset.name"),
+        "openstack-memcached-memcached",
+    ),
+    (
+        *("openstack-neutron", "conf.plugins.openvswitch_agent.securitygroup"),
+        {"firewall_driver": "openvswitch"},
+    ),
+    ("openstack-keystone", "endpoints.identity.hosts.admin", "keystone-api"),
+    ("openstack-nova", "endpoints.identity.port.api.admin", 5000),
+    (
+        "openstack-neutron",
+        "labels.netns_cleanup_cron.node_selector_key",
+        "openvswitch",
+    ),
+    ("openstack-neutron", "conf.neutron.DEFAULT.service_plugins", "router,qos"),
+    ("openstack-neutron", "conf.plugins.openvswitch_agent.agent.extensions", "qos"),
+    ("openstack-neutron", "conf.neutron.DEFAULT.dhcp_agents_per_network", 2),
+    ("openstack-neutron", "conf.neutron.database.max_overflow", 70),
+    (
+        *("openstack-neutron", "conf.plugins.ml2_conf.ml2_type_vxlan.vni_ranges"),
+        "1:65535",
+    ),
+    ("openstack-neutron", "pod.use_fqdn.neutron_agent", False),
+    ("openstack-nova", "pod.use_fqdn.compute", False),
+    ("openstack-nova", "manifests.ingress_metadata", False),
+    ("openstack-nova", "conf.nova.DEFAULT.initial_cpu_allocation_ratio", 8.0),
+    ("openstack-nova", "conf.nova.DEFAULT.cpu_allocation_ratio", 0.0),
+    ("openstack-nova", "conf.nova.cell0_database", None),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "expected"), RIGHT)
+def test_values_that_the_programs_need(name: str, path: str, expected: object) -> None:
+    values = samples.release(samples.rendered(size="tiny"), name).values
+    assert samples.at(values, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        ({"replicas": {"api": 2}}, 1),
+        ({"replicas": {"api": 1}}, 0),
+        ({"replicas": {"api": 5}}, 2),
+        (
+            {
+                "replicas": {"api": 2},
+                "lifecycle": {"disruption_budget": {"api": {"min_available": 2}}},
+            },
+            2,
+        ),
+    ],
+)
+def test_a_budget_lets_a_node_be_drained(pod: model.Tree, expected: int) -> None:
+    own = {"identity": {"keystone": {"values": {"pod": pod}}}}
+    rendered = samples.rendered(size="tiny", services=own)
+    values = samples.release(rendered, "openstack-keystone").values
+    path = "pod.lifecycle.disruption_budget.api.min_available"
+    assert samples.at(values, path) == expected
+
+
 REPLICAS = [
     ("single", "openstack-keystone", "api", 1),
     ("tiny", "openstack-keystone", "api", 3),
