@@ -14,6 +14,7 @@ from lib.lab.zvirt import (
     kinds,
     lists,
     nics,
+    vm_power,
     vms,
     xml_documents,
 )
@@ -23,11 +24,11 @@ from lib.lab.zvirt.records import EngineRecord, Entity
 
 TIMED: Mapping[str, Timed] = {
     "vm-copied": vms.copied,
-    "vm-launched": vms.launched,
-    "vm-booted": vms.booted,
-    "vm-booted-silent": vms.booted_silent,
-    "vm-agent": vms.reported,
-    "vm-stopped": vms.stopped,
+    "vm-launched": vm_power.launched,
+    "vm-booted": vm_power.booted,
+    "vm-booted-silent": vm_power.booted_silent,
+    "vm-agent": vm_power.reported,
+    "vm-stopped": vm_power.stopped,
     "disk-ready": disks.ready,
     "disk-job-ended": disks.job_ended,
 }
@@ -260,9 +261,9 @@ def _nothing(path: str) -> Handler:
 _TOP: Mapping[str, Mapping[str, Handler]] = {
     "vms": {"POST": vms.create},
     "vms/{}": {"PUT": vms.update, "DELETE": vms.remove},
-    "vms/{}/start": {"POST": vms.start},
-    "vms/{}/stop": {"POST": vms.stop},
-    "vms/{}/shutdown": {"POST": vms.shutdown},
+    "vms/{}/start": {"POST": vm_power.start},
+    "vms/{}/stop": {"POST": vm_power.stop},
+    "vms/{}/shutdown": {"POST": vm_power.shutdown},
     "vms/{}/nics": {"GET": _inner_list("vm", "nic"), "POST": nics.create},
     "vms/{}/nics/{}": {
         "GET": _inner_show("vm", "nic"),

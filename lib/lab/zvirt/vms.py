@@ -6,9 +6,9 @@ from typing import Any
 
 from ovirtsdk4 import types
 
-from lib.lab.zvirt import calls, disks, kinds, replies, scheduling
+from lib.lab.zvirt import calls, disks, kinds, replies
 from lib.lab.zvirt.calls import ApiAnswer, ApiCall
-from lib.lab.zvirt.engine_core import Engine, name_of
+from lib.lab.zvirt.engine_core import Engine
 from lib.lab.zvirt.records import EngineRecord, Entity
 
 Status = types.VmStatus
@@ -22,10 +22,9 @@ RUNNING = (
     Status.REBOOT_IN_PROGRESS,
     Status.MIGRATING,
 )
-_STOPPABLE = (*RUNNING, Status.SUSPENDED)
 _LINKED = 0.1
 """Part of the delay of a copy that a thin VM needs."""
-_MAXIMUM_MEMORY = 4
+MAXIMUM_MEMORY = 4
 
 
 def create(engine: Engine, call: ApiCall) -> ApiAnswer:
@@ -106,7 +105,7 @@ def _memory_policy(
     guaranteed = (policy and policy.guaranteed) or memory
     if guaranteed > memory:
         engine.refuse("vm-guaranteed-memory", action=action)
-    maximum = (policy and policy.max) or memory * _MAXIMUM_MEMORY
+    maximum = (policy and policy.max) or memory * MAXIMUM_MEMORY
     is_ballooning = policy is None or policy.ballooning is not False
     return types.MemoryPolicy(
         guaranteed=guaranteed, max=maximum, ballooning=is_ballooning
@@ -244,47 +243,10 @@ def _numbers(cpu: Entity) -> list[int]:
     return [topology.cores, topology.sockets, topology.threads]
 
 
-def start(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
-    """Start a VM."""
-    record = engine.find("vm", key)
-    action = calls.read(engine, call, "action", "start")
-    vm = record.entity
-    check_unlocked(engine, record, "run")
-    if vm.status not in (Status.DOWN, Status.SUSPENDED, Status.PAUSED):
-        engine.refuse("vm-start-running")
-    chosen = (action.use_cloud_init, action.use_sysprep, action.use_ignition)
-    if sum(map(bool, chosen)) > 1:
-        engine.refuse("vm-initialization-mixed")
-    if not any(row.entity.bootable for row in attachments(engine, record)):
-        engine.refuse("vm-no-boot-disk")
-    host = scheduling.host_for(engine, record)
-    engine.rule("vm-started")
-    engine.change(
-        record,
-        status=Status.WAIT_FOR_LAUNCH,
-        host=types.Host(id=host.key),
-        start_time=engine.time,
-        run_once=action.vm is not None,
-    )
-    _initialize(engine, record, action)
-    engine.later("vm-launched", record)
-    _note_run(engine, call, record, 153, "VM {} was started by {}")
-    return replies.done(engine, call, f"Launching VM {vm.name}")
-
-
-def _initialize(engine: Engine, record: EngineRecord, action: Entity) -> None:
-    """Decide whether the guest gets the VM's initialization in this run."""
-    engine.rule("vm-first-run")
-    is_first = not record.extra.get("initialized")
-    has_some = record.entity.initialization is not None
-    is_asked = bool(action.use_cloud_init or action.use_initialization)
-    record.extra["applied"] = has_some and (is_first or is_asked)
-    record.extra["initialized"] = True
-
-
-def _note_run(
+def note_run(
     engine: Engine, call: ApiCall, record: EngineRecord, code: int, text: str
 ) -> None:
+    """Record an event of a VM that a request has caused. text: of VM and user."""
     engine.note(
         code,
         text.format(record.entity.name, call.user),
@@ -303,107 +265,6 @@ def check_unlocked(engine: Engine, record: EngineRecord, action: str) -> None:
     is_locked = engine.is_locked(f"VM/{record.key}")
     if is_locked or record.entity.status in (Status.IMAGE_LOCKED, None):
         engine.refuse("vm-locked", action=action)
-
-
-def launched(
-    engine: Engine, record: EngineRecord, args: Mapping[str, Any], fails: bool
-) -> None:
-    """Have a VM begin to boot."""
-    del args
-    if fails:
-        _power_off(engine, record)
-        return
-    engine.change(record, status=Status.POWERING_UP)
-    is_silent = engine.settings.has("without-agent", name_of(record))
-    engine.later("vm-booted-silent" if is_silent else "vm-booted", record)
-
-
-def booted(
-    engine: Engine, record: EngineRecord, args: Mapping[str, Any], fails: bool
-) -> None:
-    """Have a VM with guest agent be up."""
-    del args, fails
-    engine.change(record, status=Status.UP)
-    engine.later("vm-agent", record)
-
-
-def booted_silent(
-    engine: Engine, record: EngineRecord, args: Mapping[str, Any], fails: bool
-) -> None:
-    """Have a VM without guest agent be up."""
-    del args, fails
-    engine.change(record, status=Status.UP)
-
-
-def reported(
-    engine: Engine, record: EngineRecord, args: Mapping[str, Any], fails: bool
-) -> None:
-    """Have the guest agent report its devices."""
-    del args, fails
-    record.extra["agent"] = True
-    engine.change(record, fqdn=f"{record.entity.name}.example.com")
-
-
-def stop(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
-    """Power a VM off."""
-    return _stop(engine, call, key, "stop")
-
-
-def shutdown(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
-    """Ask the guest of a VM to shut down."""
-    return _stop(engine, call, key, "shutdown")
-
-
-def _stop(engine: Engine, call: ApiCall, key: str, action: str) -> ApiAnswer:
-    record = engine.find("vm", key)
-    calls.read(engine, call, "action", action)
-    status = record.entity.status
-    if status in (Status.IMAGE_LOCKED, None):
-        engine.refuse("vm-locked", action=action)
-    if status not in _STOPPABLE:
-        engine.refuse("vm-not-running", action=action)
-    engine.rule("vm-stopping")
-    names = ("vm-launched", "vm-booted", "vm-booted-silent", "vm-agent", "vm-stopped")
-    engine.cancel(record, *names)
-    is_ignored = action == "shutdown" and engine.settings.has(
-        "ignore-shutdown", name_of(record)
-    )
-    engine.change(record, status=Status.POWERING_DOWN)
-    engine.later("vm-stopped", record, ignored=is_ignored)
-    _note_run(engine, call, record, 33, "VM {} is being stopped by {}")
-    return replies.done(engine, call, f"Stopping VM {record.entity.name}")
-
-
-def stopped(
-    engine: Engine, record: EngineRecord, args: Mapping[str, Any], fails: bool
-) -> None:
-    """Have a VM be down, unless its guest ignores the request."""
-    if args["ignored"] or fails:
-        engine.rule("vm-shutdown-ignored")
-        engine.change(record, status=Status.UP)
-        return
-    _power_off(engine, record)
-
-
-def _power_off(engine: Engine, record: EngineRecord) -> None:
-    engine.change(
-        record, status=Status.DOWN, host=None, fqdn=None, stop_time=engine.time
-    )
-    record.extra["agent"] = False
-    next_run = record.extra.pop("next_run", None)
-    if next_run is None:
-        return
-    members: dict[str, object] = {"next_run_configuration_exists": False}
-    if "memory" in next_run:
-        memory = members["memory"] = next_run["memory"]
-        members["memory_policy"] = types.MemoryPolicy(
-            guaranteed=memory, max=memory * _MAXIMUM_MEMORY, ballooning=True
-        )
-    if "cpu" in next_run:
-        cores, sockets, threads = next_run["cpu"]
-        topology = types.CpuTopology(cores=cores, sockets=sockets, threads=threads)
-        members["cpu"] = types.Cpu(topology=topology)
-    engine.change(record, **members)
 
 
 def remove(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
@@ -430,7 +291,7 @@ def remove(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
             engine.records.remove(inner)
     engine.rule("vm-detach-only" if is_kept else "vm-removed")
     engine.records.remove(record)
-    _note_run(engine, call, record, 113, "VM {} was successfully removed by {}.")
+    note_run(engine, call, record, 113, "VM {} was successfully removed by {}.")
     return ApiAnswer()
 
 
