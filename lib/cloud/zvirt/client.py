@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud import errors
 from lib.cloud.support import calls, circuits
-from lib.cloud.zvirt import config, documents, engine_refusals, http, sign_on
+from lib.cloud.zvirt import api_paths, config, documents, engine_refusals, http, sign_on
 from lib.cloud.zvirt.documents import Entity, Item
 from lib.process.shared_read import SharedRead
 
@@ -51,6 +51,7 @@ class EngineClient:
         exchange: http.HttpExchange,
         *,
         user_agent: str = "mooring",
+        witness: str = "",
         on_call: calls.CallObserver = calls.ignore,
         on_circuit: circuits.CircuitObserver = circuits.ignore,
         clock: Callable[[], float] = time.monotonic,
@@ -58,12 +59,15 @@ class EngineClient:
     ) -> None:
         """settings: returns those of now. on_call: receives every call.
 
+        witness: path of an object that exists as long as the user has its permissions,
+        such as its cluster: while it is hidden, no other object counts as absent.
         clock: monotonic seconds. wall_clock: seconds since 1970.
         """
         self._settings = settings
         self._exchange = exchange
         self._clock = clock
         self._on_call = on_call
+        self._witness = witness
         services = (sign_on.SERVICE, SERVICE)
         self._circuits = circuits.Circuits(services, on_circuit, clock)
         self._sign_on = sign_on.SignOn(
@@ -104,19 +108,44 @@ class EngineClient:
     ) -> Item | None:
         """Read one object by ID; None: the engine reports that it does not exist.
 
-        A gateway may answer 404, too: an absence counts while the root answers.
+        A gateway may answer 404, too, and so does an engine whose user has lost its
+        permissions: an absence counts while the root answers, and the witness.
 
         Raises:
             CloudError: it is not known.
         """
         query = {"follow": ",".join(follow)} if follow else {}
-        call = _Call("GET", path, query, _operation("read", path), _last(path))
+        call = _Call(
+            "GET", path, query, api_paths.operation("read", path), api_paths.last(path)
+        )
         deadline = self._clock() + timeout_s
         response = self._send(call, timeout_s, absent_ok=True)
         if response.status != 404:
             return _one(response, call)
-        self.root(deadline - self._clock())
+        self._check_witness(call, deadline)
         return None
+
+    def _check_witness(self, call: _Call, deadline: float) -> None:
+        """Check that the engine answers, and still shows what certainly exists.
+
+        Raises:
+            CloudError: an absence would not be reliable.
+        """
+        if not self._witness:
+            self.root(deadline - self._clock())
+            return
+        witness = _Call(
+            "GET", self._witness, {}, api_paths.operation("read", self._witness)
+        )
+        response = self._send(witness, deadline - self._clock(), absent_ok=True)
+        if response.status == 404:
+            raise errors.Forbidden(
+                f"absence is not reliable: the engine does not show {self._witness}"
+                " either",
+                operation=call.operation,
+                resource=call.resource,
+            )
+        _one(response, witness)
 
     def list(
         self,
@@ -134,7 +163,11 @@ class EngineClient:
         Raises:
             CloudError: it is not known.
         """
-        scope = (path, *(f"{name}={value}" for name, value in (query or {}).items()))
+        scope = (
+            "list",
+            path,
+            *(f"{name}={value}" for name, value in (query or {}).items()),
+        )
         return self._shared_read(
             scope, lambda: self._list(path, query or {}, timeout_s), not_before
         )
@@ -156,7 +189,7 @@ class EngineClient:
         Raises:
             CloudError: it is not known, also where a page is missing.
         """
-        scope = (path, search, *follow)
+        scope = ("pages", path, search, *follow)
         return self._shared_read(
             scope, lambda: self._pages(path, search, follow, timeout_s), not_before
         )
@@ -170,7 +203,7 @@ class EngineClient:
         if follow:
             query["follow"] = ",".join(follow)
         for number in range(1, 10_000):
-            text = f"{search} sortby name asc page {number}".strip()
+            text = api_paths.page(path, search, number)
             left_s = deadline - self._clock()
             page = self._list(path, {**query, "search": text}, left_s)
             items.update((item.id, item) for item in page)
@@ -179,7 +212,7 @@ class EngineClient:
         return tuple(items.values())
 
     def _list(self, path: str, query: Query, timeout_s: float) -> tuple[Item, ...]:
-        call = _Call("GET", path, query, _operation("list", path))
+        call = _Call("GET", path, query, api_paths.operation("list", path))
         return _many(self._send(call, timeout_s), call)
 
     def _shared_read(
@@ -231,7 +264,7 @@ class EngineClient:
             NotFound: it does not exist.
             CloudError: it was refused, or the outcome is unknown.
         """
-        name = _last(path)
+        name = api_paths.last(path)
         call = self._write("PUT", path, entity, query, correlation_id, "update", name)
         return _one(self._send_to(path, call, timeout_s), call)
 
@@ -251,7 +284,7 @@ class EngineClient:
             CloudError: it was refused, or the outcome is unknown.
         """
         whole = f"{path}/{action}"
-        name = _last(path)
+        name = api_paths.last(path)
         call = self._write("POST", whole, body, {}, correlation_id, action, name)
         self._send_to(path, call, timeout_s)
 
@@ -269,7 +302,7 @@ class EngineClient:
             NotFound: it does not exist.
             CloudError: it was refused, or the outcome is unknown.
         """
-        name = _last(path)
+        name = api_paths.last(path)
         call = self._write("DELETE", path, None, query, correlation_id, "delete", name)
         self._send_to(path, call, timeout_s)
 
@@ -287,12 +320,12 @@ class EngineClient:
             raise ValueError(f"correlation ID: {correlation_id!r}")
         extra = {"correlation_id": correlation_id} if correlation_id else {}
         body = None if entity is None else documents.write(entity)
-        operation = _operation(verb, path)
+        operation = api_paths.operation(verb, path)
         return _Call(method, path, {**(query or {}), **extra}, operation, name, body)
 
     # Requests.
 
-    def _send_to(self, path: str, call: _Call, timeout_s: float) -> http.Response:
+    def _send_to(self, path: str, call: _Call, timeout_s: float) -> http.EngineResponse:
         """Send a write to an object; a 404 is confirmed by a direct read of it.
 
         Raises:
@@ -314,7 +347,7 @@ class EngineClient:
 
     def _send(
         self, call: _Call, timeout_s: float, *, absent_ok: bool = False
-    ) -> http.Response:
+    ) -> http.EngineResponse:
         """Send a request with a token; a refused token is replaced once.
 
         absent_ok: a 404 without body is returned.
@@ -331,28 +364,17 @@ class EngineClient:
                 return response
             if response.status == 404 and absent_ok and not response.body.strip():
                 return response
-            raise self._error(call, response, token)
-
-    def _error(
-        self, call: _Call, response: http.Response, token: sign_on.Token
-    ) -> errors.CloudError:
-        if response.status == 401:
-            self._sign_on.invalidate(token)
-        return engine_refusals.error(
-            response.status,
-            response.body,
-            call.operation,
-            call.resource,
-            retry_after_s=response.retry_after_s,
-        )
+            if response.status == 401:
+                self._sign_on.invalidate(token)
+            raise _refusal(call, response)
 
     def _exchanged(
         self, call: _Call, token: sign_on.Token, deadline: float
-    ) -> http.Response:
+    ) -> http.EngineResponse:
         """Send one request; only failures to answer open the circuit."""
         settings = self._settings()
         query = f"?{urllib.parse.urlencode(call.query)}" if call.query else ""
-        path = f"/{call.path}" if call.path else ""
+        path = f"/{api_paths.path_of_url(call.path)}" if call.path else ""
         headers = {**self._headers, "Authorization": f"Bearer {token.value}"}
         if call.body is not None:
             headers["Content-Type"] = _XML
@@ -364,55 +386,29 @@ class EngineClient:
                 call.body,
                 deadline - self._clock(),
             )
-            if response.status >= 500 or response.status == 429:
-                raise engine_refusals.error(
-                    response.status,
-                    response.body,
-                    call.operation,
-                    call.resource,
-                    retry_after_s=response.retry_after_s,
-                )
+            if engine_refusals.is_down(response.status, response.body):
+                raise _refusal(call, response)
             return response
 
 
-def _operation(verb: str, path: str) -> str:
-    """Return what errors and metrics call an operation: verb and collection."""
-    parts = (part for part in path.split("/") if part and not _is_id(part))
-    names = [part for part in parts if part != verb]
-    return " ".join([verb, *names[-1:]])
+def _refusal(call: _Call, response: http.EngineResponse) -> errors.CloudError:
+    return engine_refusals.error(
+        response.status,
+        response.body,
+        call.operation,
+        call.resource,
+        retry_after_s=response.retry_after_s,
+    )
 
 
-def _is_id(part: str) -> bool:
-    return "-" in part
-
-
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def quoted(value: str) -> str:
-    """Return a value for a search. Results must be compared again.
-
-    The language has no escapes, ' and ; are rejected, and * is a wildcard: characters
-    that cannot be asked for become wildcards.
-    """
-    return '"' + "".join("*" if char in "\"';" else char for char in value) + '"'
-
-
-def is_named(item: Item, name: str) -> bool:
-    """Report whether an object of a search has exactly this name."""
-    entity = item.entity
-    return name in (getattr(entity, "name", None), getattr(entity, "alias", None))
-
-
-def _one(response: http.Response, call: _Call) -> Item:
+def _one(response: http.EngineResponse, call: _Call) -> Item:
     try:
         return documents.one(response.body)
     except documents.Malformed as error:
         raise _not_an_engine(call) from error
 
 
-def _many(response: http.Response, call: _Call) -> tuple[Item, ...]:
+def _many(response: http.EngineResponse, call: _Call) -> tuple[Item, ...]:
     try:
         return documents.many(response.body)
     except documents.Malformed as error:

@@ -95,6 +95,14 @@ def error(
     )
 
 
+def is_down(status: int, body: bytes) -> bool:
+    """Report whether a response shows that the engine as a whole does not serve.
+
+    An internal error with a fault is about one request: it must not stop the others.
+    """
+    return status == 429 or (status >= 500 and fault(body) is None)
+
+
 def classify(status: int, text: str | None, *, is_fault: bool) -> Kind:
     """Return the class of a refusal. text: of its fault; None: there is none.
 

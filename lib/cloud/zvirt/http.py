@@ -5,10 +5,9 @@ authentication, and it hides the status of responses without XML.
 """
 
 import dataclasses
-import pathlib
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 import urllib3
@@ -17,12 +16,11 @@ from lib.cloud import errors
 from lib.cloud.zvirt import config
 from lib.kube import errors as kube_errors
 from lib.kube import transport
-from lib.process import retry_after
+from lib.process import bounded_answers, retry_after
 
 POOL_SIZE = 64
 """Connections kept: at least as many as there are workers."""
 _LEAST_S = 0.001
-_SYSTEM_CA = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 _NEVER_SENT = (
     urllib3.exceptions.NewConnectionError,
     urllib3.exceptions.NameResolutionError,
@@ -32,7 +30,7 @@ _NEVER_SENT = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Response:
+class EngineResponse:
     """One response with its whole body. headers: by lower-case name."""
 
     status: int
@@ -55,7 +53,7 @@ class HttpExchange(Protocol):
         headers: Mapping[str, str],
         body: bytes | None,
         timeout_s: float,
-    ) -> Response:
+    ) -> EngineResponse:
         """Return the response, whatever its status.
 
         Raises:
@@ -83,13 +81,20 @@ def context(settings: config.EngineConfig) -> ssl.SSLContext:
         raise errors.InvalidRequest(message, operation=operation) from error
 
 
-def connect(
-    settings: config.EngineConfig, clock: Callable[[], float] = time.monotonic
-) -> HttpExchange:
+class _Connection(urllib3.connection.HTTPSConnection):
+    response_class = bounded_answers.Response
+
+
+class _Pool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _Connection
+
+
+def connect(settings: config.EngineConfig) -> HttpExchange:
     """Return the one function that sends requests to an engine."""
     pool = urllib3.PoolManager(
         maxsize=POOL_SIZE, block=False, ssl_context=context(settings), retries=False
     )
+    pool.pool_classes_by_scheme = {"https": _Pool}
 
     def exchange(
         method: str,
@@ -97,8 +102,7 @@ def connect(
         headers: Mapping[str, str],
         body: bytes | None,
         timeout_s: float,
-    ) -> Response:
-        deadline = clock() + timeout_s
+    ) -> EngineResponse:
         operation = f"{method} {url.partition('?')[0].removeprefix(settings.host)}"
         try:
             with transport.translated(operation, settings.host):
@@ -110,19 +114,14 @@ def connect(
                     timeout=urllib3.Timeout(total=max(timeout_s, _LEAST_S)),
                     retries=False,
                     redirect=False,
-                    preload_content=False,
                 )
-            try:
-                content = transport.read_all(response, operation, deadline)
-            finally:
-                response.close()
-                response.release_conn()
+                content = response.data
         except kube_errors.Unavailable as error:
             is_unsent = isinstance(error.__cause__, _NEVER_SENT)
             raise errors.Unavailable(
                 error.message, operation=operation, was_rejected=is_unsent
             ) from error
         names = {name.lower(): value for name, value in response.headers.items()}
-        return Response(response.status, content, names)
+        return EngineResponse(response.status, content, names)
 
     return exchange

@@ -82,7 +82,7 @@ class SignOn:
             Unavailable: the single sign-on did not answer.
         """
         deadline = self._clock() + timeout_s
-        if not self._lock.acquire(timeout=timeout_s):
+        if not self._lock.acquire(timeout=max(timeout_s, 0.0)):
             message = "no token in time"
             operation = "authenticate"
             raise errors.Unavailable(message, operation=operation, was_rejected=True)
@@ -155,7 +155,7 @@ class SignOn:
         self._rejection = _Rejection(digest, error, self._clock() + pause_s, pause_s)
 
 
-def _parse(response: http.Response) -> Token:
+def _parse(response: http.EngineResponse) -> Token:
     """Return the token of a response.
 
     Raises:

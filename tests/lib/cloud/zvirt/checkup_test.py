@@ -64,7 +64,7 @@ def test_a_server_that_is_not_an_engine(body: bytes) -> None:
 @pytest.mark.parametrize("body", [HTML, b"[]", b"", b'{"access_token": 4}'])
 def test_a_single_sign_on_that_is_none(body: bytes) -> None:
     exchange = fixed(200, b"")
-    exchange.sso = http.Response(200, body)
+    exchange.sso = http.EngineResponse(200, body)
     with pytest.raises(errors.Unavailable) as caught:
         subject(exchange).login()
     assert "not an engine" in checkup.sentence(caught.value, SETTINGS)
@@ -85,7 +85,8 @@ def test_a_rejected_password_is_sent_once() -> None:
 
 def test_the_time_comes_without_authentication() -> None:
     headers = {"date": "Mon, 01 Jun 2026 00:00:00 GMT"}
-    exchange = Scripted(lambda method, path, body: http.Response(401, HTML, headers))
+    response = http.EngineResponse(401, HTML, headers)
+    exchange = Scripted(lambda method, path, body: response)
     assert subject(exchange).time() == NOW
     assert len(exchange.requests) == 1
     headers["date"] = "soon"

@@ -3,7 +3,10 @@
 The first nine rows are defects of the SDK's Connection, which the client replaces.
 """
 
+import contextlib
 import pathlib
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -93,6 +96,39 @@ def test_a_time_out_has_its_class_and_an_unknown_outcome(served: Served) -> None
     with pytest.raises(errors.Unavailable) as caught:
         subject.add("tags", types.Tag(name="t"), timeout_s=0.2)
     assert not caught.value.was_rejected
+
+
+@pytest.mark.parametrize("part", ["status", "header", "body"])
+def test_a_server_that_drips_is_given_up(part: str, served: Served) -> None:
+    beginning = {
+        "status": b"",
+        "header": b"HTTP/1.1 200 OK\r\nX-Y: ",
+        "body": b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
+    }
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    names = ("server.crt", "server.key")
+    context.load_cert_chain(*(served.folder / name for name in names))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with contextlib.suppress(OSError):
+                tls = context.wrap_socket(connection, server_side=True)
+                tls.recv(10_000)
+                tls.sendall(beginning[part])
+                for _ in range(40):
+                    tls.sendall(b"H")
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/ovirt-engine/api"
+        exchange = http.connect(settings_of(served, url=url))
+        began = time.monotonic()
+        with pytest.raises(errors.Unavailable):
+            exchange("GET", url, {}, None, 0.3)
+        assert time.monotonic() - began < 1.5
+    thread.join()
 
 
 def test_a_page_after_a_lost_token_is_no_parse_error(served: Served) -> None:

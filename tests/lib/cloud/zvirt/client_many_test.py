@@ -20,7 +20,7 @@ from tests.lib.cloud.zvirt.engines import Scripted, engine
 def page(method, path, body):
     number = int(path.partition("page+")[2].partition("&")[0])
     with open(f"{sys.argv[1]}/{number}.xml", "rb") as file:
-        return http.Response(200, file.read())
+        return http.EngineResponse(200, file.read())
 
 def megabytes():
     # Not of getrusage, which knows the parent's peak.
@@ -41,7 +41,7 @@ def test_a_thousand_vms_are_six_requests() -> None:
     stage = Stage()
     many.fill(stage.engine, 1000)
     exchange = Simulated(stage)
-    bodies: list[http.Response] = []
+    bodies: list[http.EngineResponse] = []
 
     def recorded(
         method: str,
@@ -49,7 +49,7 @@ def test_a_thousand_vms_are_six_requests() -> None:
         headers: Mapping[str, str],
         body: bytes | None,
         timeout_s: float,
-    ) -> http.Response:
+    ) -> http.EngineResponse:
         bodies.append(exchange(method, url, headers, body, timeout_s))
         return bodies[-1]
 

@@ -6,7 +6,7 @@ import pytest
 from ovirtsdk4 import types
 
 from lib.cloud import errors
-from lib.cloud.zvirt import client, config, http
+from lib.cloud.zvirt import api_paths, client, config, http
 from lib.lab.zvirt import seed
 from tests.lib.cloud.zvirt.engines import (
     FAULT,
@@ -18,7 +18,7 @@ from tests.lib.cloud.zvirt.engines import (
     engine,
     fixed,
 )
-from tests.lib.lab.zvirt.stage import ABSENT, Stage, disk_body
+from tests.lib.lab.zvirt.stage import ABSENT, CLUSTER, Stage, disk_body
 
 VM = f"vms/{ABSENT}"
 
@@ -59,10 +59,10 @@ def test_a_write_to_an_absent_object_is_confirmed() -> None:
 
 
 def test_a_404_of_a_write_to_an_object_that_exists_is_no_absence() -> None:
-    def answer(method: str, path: str, body: bytes | None) -> http.Response:
+    def answer(method: str, path: str, body: bytes | None) -> http.EngineResponse:
         if method == "DELETE":
-            return http.Response(404, b"")
-        return http.Response(200, f"<vm id='{ABSENT}'/>".encode())
+            return http.EngineResponse(404, b"")
+        return http.EngineResponse(200, f"<vm id='{ABSENT}'/>".encode())
 
     with pytest.raises(errors.Unavailable):
         engine(Scripted(answer)).remove(VM)
@@ -71,13 +71,42 @@ def test_a_404_of_a_write_to_an_object_that_exists_is_no_absence() -> None:
 def test_a_missing_page_fails_the_whole_list() -> None:
     page = "".join(f"<vm id='{number}'/>" for number in range(client.PAGE))
 
-    def answer(method: str, path: str, body: bytes | None) -> http.Response:
+    def answer(method: str, path: str, body: bytes | None) -> http.EngineResponse:
         if "page+1" in path:
-            return http.Response(200, f"<vms>{page}</vms>".encode())
-        return http.Response(200, HTML)
+            return http.EngineResponse(200, f"<vms>{page}</vms>".encode())
+        return http.EngineResponse(200, HTML)
 
     with pytest.raises(errors.Unavailable):
         engine(Scripted(answer)).list_all("vms")
+
+
+def test_an_object_of_a_user_without_permissions_is_not_absent() -> None:
+    stage = Stage()
+    vm = stage.new_vm()
+    witness = f"clusters/{CLUSTER}"
+    subject = engine(Simulated(stage), witness=witness)
+    assert subject.get(f"vms/{ABSENT}") is None
+    stage.engine.settings.add("hide *")
+    with pytest.raises(errors.Forbidden, match="absence is not reliable"):
+        subject.get(f"vms/{vm}")
+    with pytest.raises(errors.Forbidden):
+        subject.remove(f"vms/{vm}")
+
+
+@pytest.mark.parametrize("key", ["", ".", "..", "../disks", "a/../../x", "a//b"])
+def test_an_id_that_changes_the_path_is_not_sent(key: str) -> None:
+    exchange = fixed(200, b"")
+    for call in (engine(exchange).get, engine(exchange).remove):
+        with pytest.raises(errors.InvalidRequest, match="invalid ID"):
+            call(f"vms/{key}")
+    assert not [path for _, path in exchange.requests if "sso" not in path]
+
+
+def test_an_id_with_other_characters_stays_one_part_of_the_path() -> None:
+    exchange = fixed(404, HTML)
+    with pytest.raises(errors.Unavailable):
+        engine(exchange).get("vms/a?b#c%2f d")
+    assert exchange.requests[1][1].endswith("/vms/a%3Fb%23c%252f%20d")
 
 
 # Tokens.
@@ -146,7 +175,7 @@ def test_pauses_of_a_rejected_password_end_at_a_quarter_of_an_hour() -> None:
     clock = Clock()
     body = b'{"error_code": "access_denied", "error": "wrong"}'
     exchange = fixed(200, b"")
-    exchange.sso = http.Response(400, body)
+    exchange.sso = http.EngineResponse(400, body)
     subject = engine(exchange, clock)
     for _ in range(24 * 60):
         with pytest.raises(errors.Unauthenticated):
@@ -169,7 +198,8 @@ def test_a_changed_password_is_sent_immediately() -> None:
 
 def test_a_token_is_renewed_before_it_expires() -> None:
     exchange = fixed(200, b"<vms/>")
-    exchange.sso = http.Response(200, b'{"access_token": "t", "exp": "1700000100000"}')
+    token = b'{"access_token": "t", "exp": "1700000100000"}'
+    exchange.sso = http.EngineResponse(200, token)
     clock = Clock()
     subject = engine(exchange, clock)
     subject.list("vms")
@@ -277,8 +307,8 @@ def test_a_name_is_found_whatever_it_contains(name: str) -> None:
     for alias in ("data-1", "DATA-1", "dataX1", "data", "a", "b", name):
         stage.ok("POST", "disks", disk_body(alias.replace("&", "&amp;")))
     subject = engine(Simulated(stage))
-    items = subject.list("disks", {"search": f"alias={client.quoted(name)}"})
-    named = [item for item in items if client.is_named(item, name)]
+    items = subject.list("disks", {"search": f"alias={api_paths.quoted(name)}"})
+    named = [item for item in items if api_paths.is_named(item, name)]
     assert {item.entity.alias for item in named} == {name}
 
 
@@ -288,10 +318,10 @@ def test_a_name_is_found_whatever_it_contains(name: str) -> None:
 def test_two_hundred_callers_of_one_list_cause_one_request() -> None:
     began, may_end = threading.Event(), threading.Event()
 
-    def slow(method: str, path: str, body: bytes | None) -> http.Response:
+    def slow(method: str, path: str, body: bytes | None) -> http.EngineResponse:
         began.set()
         may_end.wait(30)
-        return http.Response(200, b"<vms/>")
+        return http.EngineResponse(200, b"<vms/>")
 
     exchange = Scripted(slow)
     subject = engine(exchange)
@@ -324,6 +354,32 @@ def test_single_sign_on_and_api_have_circuits_of_their_own() -> None:
     clock.now += 6
     with pytest.raises(errors.Unavailable, match="502"):
         subject.list("vms")
+
+
+def test_an_internal_error_of_one_request_does_not_stop_the_others() -> None:
+    exchange = fixed(500, FAULT.format("Internal Engine Error").encode())
+    subject = engine(exchange)
+    for _ in range(20):
+        with pytest.raises(errors.Unavailable, match="Internal Engine Error"):
+            subject.remove(VM)
+
+
+def test_no_time_is_left_for_a_token() -> None:
+    exchange = Scripted(_late, http.EngineResponse(503, HTML))
+    with pytest.raises(errors.Unavailable):
+        engine(exchange).list("vms", timeout_s=-1)
+
+
+def _late(method: str, path: str, body: bytes | None) -> http.EngineResponse:
+    return http.EngineResponse(503, HTML)
+
+
+def test_disks_of_one_name_are_all_read() -> None:
+    stage = Stage()
+    for _ in range(client.PAGE + 5):
+        stage.ok("POST", "disks", disk_body("same"))
+    items = engine(Simulated(stage)).list_all("disks", "alias=same")
+    assert len({item.id for item in items}) == client.PAGE + 5
 
 
 def test_a_refusal_closes_the_circuit() -> None:

@@ -13,7 +13,7 @@ TOKEN = b'{"access_token": "t1", "exp": "9999999999999", "token_type": "bearer"}
 HTML = b"<!DOCTYPE html><html><body>Bad Gateway</body></html>"
 FAULT = "<fault><reason>Operation Failed</reason><detail>[{}]</detail></fault>"
 API = b"<api><product_info><name>oVirt Engine</name></product_info></api>"
-Answer = Callable[[str, str, bytes | None], http.Response]
+Answer = Callable[[str, str, bytes | None], http.EngineResponse]
 
 
 class Clock:
@@ -32,9 +32,9 @@ class Scripted:
     api: takes method, path below the host, and body. sso: of requests for tokens.
     """
 
-    def __init__(self, api: Answer, sso: http.Response | None = None) -> None:
+    def __init__(self, api: Answer, sso: http.EngineResponse | None = None) -> None:
         self._api = api
-        self.sso = sso or http.Response(200, TOKEN)
+        self.sso = sso or http.EngineResponse(200, TOKEN)
         self.requests: list[tuple[str, str]] = []
         self.headers: list[Mapping[str, str]] = []
 
@@ -45,7 +45,7 @@ class Scripted:
         headers: Mapping[str, str],
         body: bytes | None,
         timeout_s: float,
-    ) -> http.Response:
+    ) -> http.EngineResponse:
         path = url.removeprefix(HOST)
         self.requests.append((method, path))
         self.headers.append(headers)
@@ -68,28 +68,33 @@ class Simulated:
         headers: Mapping[str, str],
         body: bytes | None,
         timeout_s: float,
-    ) -> http.Response:
+    ) -> http.EngineResponse:
         names = {name.lower(): value for name, value in headers.items()}
         target = url.removeprefix(HOST)
         self.requests[f"{method} {target.partition('?')[0]}"] += 1
         reply = self._stage.service.handle(method, target, names, body or b"")
         assert reply is not None
         headers = {"content-type": reply.content_type, **reply.headers}
-        return http.Response(reply.status, reply.body, headers)
+        return http.EngineResponse(reply.status, reply.body, headers)
 
 
 def engine(
     exchange: http.HttpExchange,
     clock: Callable[[], float] | None = None,
     settings: Callable[[], config.EngineConfig] = lambda: SETTINGS,
+    witness: str = "",
 ) -> client.EngineClient:
     """Return a client."""
     at = clock or Clock()
     return client.EngineClient(
-        settings, exchange, clock=at, wall_clock=lambda: 1_700_000_000.0 + at()
+        settings,
+        exchange,
+        witness=witness,
+        clock=at,
+        wall_clock=lambda: 1_700_000_000.0 + at(),
     )
 
 
 def fixed(status: int, body: bytes) -> Scripted:
     """Return an exchange whose API always answers the same."""
-    return Scripted(lambda method, path, request: http.Response(status, body))
+    return Scripted(lambda method, path, request: http.EngineResponse(status, body))
