@@ -216,7 +216,7 @@ def run_tool(words: list[str]) -> None:
         remedies=openstack.remedies,
         grounds=MeadowGrounds,
         existing=grounds.Existing,
-        has_client=True,
+        client_words="-- server list",
     )
     from mooring.commands import main
 

@@ -18,6 +18,7 @@ from mooring.commands import (
     lab_openstack,
     lab_osdpl,
     lab_server,
+    lab_zvirt,
     outputs,
     paths,
     providers,
@@ -45,6 +46,7 @@ lab.add_command(lab_images.image)
 for client in (lab_clients.env, lab_clients.kubectl, lab_clients.logs):
     lab.add_command(client)
 lab.add_command(lab_openstack.openstack)
+lab.add_command(lab_zvirt.zvirt)
 
 
 @lab.command()

@@ -116,8 +116,11 @@ def look_around(lab: parts.Lab) -> None:
 
 
 def _log(lab: parts.Lab) -> str:
-    """Return the command that shows the log of the cloud controller manager."""
-    name = lab.grounds.manager
+    """Return the command that shows the log of the cloud controller manager.
+
+    Without one, that of the cloud's first program.
+    """
+    name = lab.grounds.manager or lab.grounds.programs[0]
     if lab.record.charts:
         # The API server does not reach the kubelet, hence no kubectl logs.
         return f"tail -F {pod_host.logs(lab.where)}/*_{name}-*/{name}/*.log"
@@ -126,8 +129,8 @@ def _log(lab: parts.Lab) -> str:
 
 def _client(lab: parts.Lab) -> Sequence[str]:
     """Return an example of the client of the lab's cloud, if it has one."""
-    has_client = providers.of(lab.grounds.name).has_client
-    return [f"lab {lab.grounds.name} -- server list"] if has_client else []
+    words = providers.of(lab.grounds.name).client_words
+    return [f"lab {lab.grounds.name} {words}"] if words else []
 
 
 def current(where: places.Places) -> parts.Lab:

@@ -65,7 +65,8 @@ class Provider:
     the manifest of the rights that `doctor` judges. config_help: of
     `--cloud-config`. config_keys: usual keys of the configuration in a Secret; the
     first that exists. existing_flag, existing_help: of `lab up`, to use a cloud that is
-    there already; empty: that is not possible.
+    there already; empty: that is not possible. has_components: False: it has only a
+    lab yet, and other commands do not offer it.
 
     load_balancer_annotations: those with the ID of a Service's load balancer; the first
     that is set. read: opens a configuration. remedies: of `doctor`. grounds: the cloud
@@ -73,8 +74,9 @@ class Provider:
     is_configured: reports whether the environment alone is a configuration. kinds: of
     machines of Cluster API. machines: what `doctor` expects of their provider. chart:
     what it expects of the umbrella chart. None: the provider has no such thing.
-    has_client: `lab` has a command of this name, the cloud's own client. has_path:
-    `lab up` also shows the address of a Service and a bound claim, which take seconds.
+    client_words: an example of arguments of the command of `lab` with this name; empty:
+    there is none. has_path: `lab up` also shows the address of a Service and a bound
+    claim, which take seconds.
     lease: the default Lease of the component. variables: of the configuration, by the
     key of a Secret.
     """
@@ -95,7 +97,8 @@ class Provider:
     kinds: "Callable[[], Kinds] | None" = None
     machines: "Callable[[], machine_api.MachineProvider] | None" = None
     chart: "Callable[[], chart.UmbrellaChart] | None" = None
-    has_client: bool = False
+    client_words: str = ""
+    has_components: bool = True
     has_path: bool = False
     lease: str = "cloud-controller-manager"
     variables: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -64,5 +64,5 @@ PROVIDER = provider_entry.Provider(
     remedies=_remedies,
     grounds=_grounds,
     existing=_existing,
-    has_client=True,
+    client_words="-- server list",
 )

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from mooring.commands import provider_dvp, provider_entry, provider_openstack
+from mooring.commands import (
+    provider_dvp,
+    provider_entry,
+    provider_openstack,
+    provider_zvirt,
+)
 
 if TYPE_CHECKING:
     from lib.lab.grounds import grounds as lab_grounds
 
 F = TypeVar("F", bound=Callable[..., None])
 
-_ALL = (provider_openstack.PROVIDER, provider_dvp.PROVIDER)
+_ALL = (provider_openstack.PROVIDER, provider_dvp.PROVIDER, provider_zvirt.PROVIDER)
 PROVIDERS = {known.name: known for known in _ALL}
 DEFAULT = next(iter(PROVIDERS))
 HELP = "Cloud provider."
@@ -28,6 +33,13 @@ def of(name: str) -> provider_entry.Provider:
 
 def option(command: F) -> F:
     """Add the option `--cloud` to a command."""
+    names = [name for name, known in PROVIDERS.items() if known.has_components]
+    choice = click.Choice(names)
+    return click.option("--cloud", type=choice, default=DEFAULT, help=HELP)(command)
+
+
+def lab_option(command: F) -> F:
+    """Add the option `--cloud` to a command of the lab, with clouds of labs alone."""
     choice = click.Choice(tuple(PROVIDERS))
     return click.option("--cloud", type=choice, default=DEFAULT, help=HELP)(command)
 

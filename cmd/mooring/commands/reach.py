@@ -36,7 +36,11 @@ _OPTIONS = (
     click.option(
         "--cloud-config",
         default="",
-        help=" ".join(known.config_help for known in providers.PROVIDERS.values())
+        help=" ".join(
+            known.config_help
+            for known in providers.PROVIDERS.values()
+            if known.config_help
+        )
         + " Default: the Secret that the daemon's Deployment mounts.",
     ),
     click.option(

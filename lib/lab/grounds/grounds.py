@@ -55,7 +55,7 @@ class NodeVolumes(Protocol):
         """Return the folder in which the cloud links the volumes of a server."""
         ...
 
-    def cloud_conf(self, where: places.Places) -> pathlib.Path:
+    def configuration(self, where: places.Places) -> pathlib.Path:
         """Write the configuration of csi-controller; return its path."""
         ...
 
@@ -122,7 +122,7 @@ class Grounds(Protocol):
 
     @property
     def manager(self) -> str:
-        """The component that is the cloud controller manager: "openstack-ccm"."""
+        """The component that is the cloud controller manager; empty: none exists."""
         ...
 
     @property

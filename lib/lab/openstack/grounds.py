@@ -34,7 +34,7 @@ class CinderVolumes:
         """See the protocol."""
         return layout.attachments(where, server_id)
 
-    def cloud_conf(self, where: places.Places) -> pathlib.Path:
+    def configuration(self, where: places.Places) -> pathlib.Path:
         """See the protocol: zones of servers are not those of volumes."""
         target = where.state / "csi-cloud.conf"
         zones = "\n[BlockStorage]\nignore-volume-az = true\n"
@@ -50,7 +50,7 @@ class CinderClaims:
 
     def arguments(self, where: places.Places) -> tuple[str, ...]:
         """See the protocol."""
-        return csi.on_openstack(CinderVolumes().cloud_conf(where), csi.CLUSTER)
+        return csi.on_openstack(CinderVolumes().configuration(where), csi.CLUSTER)
 
     def environment(self, where: places.Places) -> Mapping[str, str]:
         """Return nothing: the file has it all."""

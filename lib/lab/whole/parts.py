@@ -45,14 +45,15 @@ class Lab:
 
     @property
     def supported(self) -> tuple[str, ...]:
-        """The names of our daemons that can run in this lab, the manager first."""
+        """The names of our daemons that can run in this lab, a manager first."""
         more = {
             csi.NAME: self.is_own and self.grounds.claims is not None,
             discoverer.NAME: self.is_own and self.grounds.discovery is not None,
         }
         if isinstance(self.grounds, machine_grounds.MachineGrounds):
             more[self.grounds.machines.name] = self.is_own
-        return (self.grounds.manager, *(name for name, can in more.items() if can))
+        manager = (self.grounds.manager,) if self.grounds.manager else ()
+        return (*manager, *(name for name, can in more.items() if can))
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -315,7 +316,7 @@ def start_storage_node(lab: Lab, server_id: str) -> None:
         *("lab", node_keeper.NAME, f"--name={record.NODE}"),
         f"--instance-id={server_id}",
         f"--zone={server.zone}",
-        f"--cloud-config={volumes.cloud_conf(where)}",
+        f"--cloud-config={volumes.configuration(where)}",
         f"--attachments={volumes.attachments(where, server_id)}",
     )
     tool = pexes.path(where, pexes.TOOL)

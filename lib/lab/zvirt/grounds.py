@@ -1,0 +1,130 @@
+"""A simulated zVirt engine as the cloud of a lab: implements `grounds.Grounds`.
+
+Components for zVirt do not exist yet: a lab has the engine and the control plane.
+"""
+
+import contextlib
+import pathlib
+from collections.abc import Iterator, Mapping
+
+from lib.lab import places
+from lib.lab.grounds import grounds, servers
+from lib.lab.run import processes, progress
+from lib.lab.zvirt import engine_program, seed, server, virtual_servers
+
+NAME = "zvirt"
+_VARIABLES = (
+    "ZVIRT_API_URL",
+    "ZVIRT_USERNAME",
+    "ZVIRT_PASSWORD_FILE",
+    "ZVIRT_CA_BUNDLE_FILE",
+)
+
+
+class ZvirtGrounds:
+    """The lab's own engine."""
+
+    name = NAME
+    title = "the zVirt engine"
+    manager = ""
+    programs = (engine_program.PROGRAM,)
+    has_routes = False
+    volumes = None
+    claims = None
+    discovery = None
+    load_balancer_annotation = ""
+    has_load_balancers = False
+    variables = _VARIABLES
+    manifest = ""
+
+    @property
+    def faults(self) -> Mapping[str, grounds.Fault]:
+        """See the protocol; others are rules of `settings.py`."""
+        return {"without engine": without_engine}
+
+    def ports(self, where: places.Places) -> Mapping[str, int]:
+        """See the protocol."""
+        return {engine_program.PROGRAM: where.port(engine_program.PORT)}
+
+    def build(self, where: places.Places, shown: progress.Progress) -> None:
+        """There is nothing to build."""
+
+    def is_built(self, where: places.Places) -> bool:
+        """There is nothing to build."""
+        return True
+
+    def up(self, where: places.Places, shown: progress.Progress) -> None:
+        """See the protocol."""
+        engine_program.up(where, shown)
+
+    def down(self, where: places.Places) -> None:
+        """See the protocol."""
+        engine_program.down(where)
+
+    def status(self, where: places.Places) -> tuple[grounds.CloudProgram, ...]:
+        """See the protocol."""
+        runs = processes.find(where, engine_program.PROGRAM) is not None
+        answers = runs and engine_program.answers(where)
+        port = where.port(engine_program.PORT)
+        row = grounds.CloudProgram(
+            engine_program.PROGRAM, port, runs=runs, answers=answers
+        )
+        return (row,)
+
+    def prepare(self, where: places.Places) -> None:
+        """Servers need nothing that a new engine lacks."""
+
+    def open(self, where: places.Places, existing: grounds.Existing) -> servers.Cloud:
+        """See the protocol."""
+        file = pathlib.Path(self.described(where, existing).file)
+        return virtual_servers.EngineServers(file)
+
+    def environment(
+        self, where: places.Places, existing: grounds.Existing
+    ) -> Mapping[str, str]:
+        """Return the variables of components; the password is in a file."""
+        del existing
+        folder = engine_program.folder(where)
+        values = (
+            engine_program.url(where),
+            seed.USER,
+            str(folder / server.PASSWORD),
+            str(folder / server.CA),
+        )
+        return dict(zip(_VARIABLES, values, strict=True))
+
+    def described(
+        self, where: places.Places, existing: grounds.Existing
+    ) -> grounds.Existing:
+        """Return the engine by its control socket."""
+        if existing.name:
+            return existing
+        return grounds.Existing(NAME, str(engine_program.socket_file(where)))
+
+    def manager_arguments(
+        self,
+        where: places.Places,
+        existing: grounds.Existing,
+        kubeconfig: pathlib.Path,
+        pod_cidr: str = "",
+    ) -> tuple[str, ...]:
+        """See the protocol: there is no manager yet."""
+        del where, existing, kubeconfig, pod_cidr
+        return ()
+
+    def manager_environment(
+        self, where: places.Places, existing: grounds.Existing
+    ) -> Mapping[str, str]:
+        """See the protocol: there is no manager yet."""
+        del where, existing
+        return {}
+
+
+@contextlib.contextmanager
+def without_engine(where: places.Places) -> Iterator[None]:
+    """Stop the engine; its objects are kept."""
+    engine_program.down(where)
+    try:
+        yield
+    finally:
+        engine_program.up(where, progress.Silent())
