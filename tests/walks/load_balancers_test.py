@@ -17,7 +17,7 @@ PACKAGE = Path(package.__file__).parent
 OBSERVE = "an observation of a load balancer, in its package"
 PLAN = "a plan without changes, in its package"
 OBSERVE_FILES = 7
-"""A sixth file fails, whatever the page says."""
+"""An eighth file fails, whatever the page says."""
 
 PORTS = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
 SERVICES = {
