@@ -49,7 +49,7 @@ def test_refusals(tmp_path: pathlib.Path) -> None:
                 "ovirt_vm",
                 {**vm, "cluster": "absent"},
                 calls=1,
-                fails="absent",
+                fails="object has no attribute 'data_center'",
             ),
             Task(
                 "absent domain",
