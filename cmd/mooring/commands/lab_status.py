@@ -8,6 +8,7 @@ import rich.console
 
 from lib.kube import errors as kube_errors
 from lib.lab import errors, places
+from lib.lab.grounds import grounds
 from lib.lab.run import program_logs
 from lib.lab.status import table
 from lib.lab.whole import chart_release, demo, parts, whole
@@ -23,6 +24,7 @@ _POD_COLUMNS = tuple(
     outputs.Column(title)
     for title in ("Component", "Pod", "ServiceAccount", "Node", "State", "Restarts")
 )
+_REQUEST_COLUMNS = (outputs.Column("Request"), outputs.Column("Count"))
 _STATES = {
     table.Health.GOOD: "Running",
     table.Health.SICK: "NotAnswering",
@@ -54,6 +56,7 @@ def show(where: places.Places, output: str) -> bool:
     names += [outputs.name("node", node["node"]) for node in document["nodes"]]
     if not outputs.document(output, document, names):
         _tables(output, document, rows, pods, view)
+        _requests(output, lab)
     if problem and output not in (outputs.JSON, outputs.YAML):
         rich.console.Console(stderr=True).print(
             f"Nodes and servers cannot be shown: {problem}", markup=False
@@ -164,6 +167,15 @@ def _tables(
     if pods:
         console.print(table.pods(pods))
     console.print(table.nodes(view.nodes, view.cloud_servers))
+
+
+def _requests(output: str, lab: parts.Lab) -> None:
+    """Show the requests that the cloud has counted by kind, where it counts them."""
+    if not isinstance(lab.grounds, grounds.Counting):
+        return
+    counts = lab.grounds.requests(lab.where)
+    cells = [(kind, str(count)) for kind, count in sorted(counts.items())]
+    outputs.print_table(output, _REQUEST_COLUMNS, cells)
 
 
 def _cells(node: documents.LabNode) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import dataclasses
 import pathlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lib.lab import places
 from lib.lab.grounds import servers
@@ -101,6 +101,15 @@ class Discovery(Protocol):
 
     def installed(self) -> Mapping[str, object]:
         """Return what the installer of a cluster records of it, of JSON types."""
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A cloud that counts the requests of its clients."""
+
+    def requests(self, where: places.Places) -> Mapping[str, int]:
+        """Return the number of requests by kind; empty while it does not run."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+from collections.abc import Mapping
 
 from lib.lab import places
 from lib.lab.run import ports, processes, progress
@@ -51,6 +52,14 @@ def up(where: places.Places, shown: progress.Progress) -> None:
 def down(where: places.Places) -> None:
     """Stop the engine; its objects are kept."""
     processes.stop(where, [PROGRAM])
+
+
+def counts(where: places.Places) -> Mapping[str, int]:
+    """Return the number of requests by kind; empty while the engine does not run."""
+    if not answers(where):
+        return {}
+    counted: Mapping[str, int] = control.ask(socket_file(where), do="counts")
+    return counted
 
 
 def answers(where: places.Places) -> bool:

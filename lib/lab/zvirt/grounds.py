@@ -22,7 +22,7 @@ _VARIABLES = (
 
 
 class ZvirtGrounds:
-    """The lab's own engine."""
+    """The lab's own engine; also `grounds.Counting`."""
 
     name = NAME
     title = "the zVirt engine"
@@ -70,6 +70,10 @@ class ZvirtGrounds:
             engine_program.PROGRAM, port, runs=runs, answers=answers
         )
         return (row,)
+
+    def requests(self, where: places.Places) -> Mapping[str, int]:
+        """See `grounds.Counting`."""
+        return engine_program.counts(where)
 
     def prepare(self, where: places.Places) -> None:
         """Servers need nothing that a new engine lacks."""

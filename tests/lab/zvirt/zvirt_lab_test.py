@@ -35,6 +35,7 @@ def test_a_lab_of_zvirt(tool: LabTool) -> None:
         assert name in text
     assert text.count("ACTIVE") == 3
     assert "not running" not in text
+    assert "Request" in text
     code, text = tool.run("env")
     assert code == 0, text
     assert "ZVIRT_API_URL=https://127.0.0.1:" in text
