@@ -285,6 +285,8 @@ def patch(
                 if finalizer != model.FINALIZER
             ]
             meta = {**version, "finalizers": left}
+            if service.is_of_other_class:  # the status is that of its controller
+                return {"metadata": meta}, "status"
             return {"metadata": meta, "status": {"loadBalancer": None}}, "status"
         case model.SetAnnotations(annotations):
             metadata = {"uid": about.uid, "annotations": dict(annotations)}

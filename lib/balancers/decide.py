@@ -124,7 +124,10 @@ def _carry_out(
     actions = [*_announced(snapshot, observed, plan, is_desired=is_desired)]
     if is_desired and not snapshot.service.has_finalizer:
         actions.append(model.AddFinalizer())
-    actions += missing(snapshot.service, plan.results)
+    if is_desired:
+        actions += missing(snapshot.service, plan.results)
+    else:
+        actions += _noted(snapshot.service, plan)
     waits = bool(plan.object_id and not plan.steps and plan.retry_after_s is not None)
     problems = (*plan.problems, *(_known_pending(snapshot) if waits else ()))
     actions += _reported(snapshot, problems, plan.notices)
@@ -183,8 +186,7 @@ def _announced(
 def _settled(snapshot: Snapshot, plan: Plan, *, is_desired: bool) -> tuple[Action, ...]:
     """Report once that what had begun is complete."""
     if not is_desired:
-        done = _event("DeletedLoadBalancer", "Deleted load balancer")
-        return (model.RemoveFinalizer(), done)
+        return _deleted(snapshot, plan)
     settle = model.Settle(plan.results)
     if not snapshot.is_in_progress:
         return (settle,)
@@ -195,6 +197,25 @@ def _settled(snapshot: Snapshot, plan: Plan, *, is_desired: bool) -> tuple[Actio
         return (settle,)  # that no Node is available was reported
     text = "Updated load balancer with new hosts"
     return (settle, _event("UpdatedLoadBalancer", text))
+
+
+def _deleted(snapshot: Snapshot, plan: Plan) -> tuple[Action, ...]:
+    """Release a Service of which nothing is left.
+
+    One of another class keeps the finalizer if nothing shows that it is ours.
+    """
+    service = snapshot.service
+    is_ours = snapshot.is_in_progress or bool(_noted(service, plan))
+    if service.is_of_other_class and not is_ours:
+        return (model.Settle(plan.results),)
+    done = _event("DeletedLoadBalancer", "Deleted load balancer")
+    return (model.RemoveFinalizer(), done)
+
+
+def _noted(service: model.Service, plan: Plan) -> tuple[Action, ...]:
+    """Return the removal of our notes on a Service; one that is deleted keeps them."""
+    is_deleted = service.metadata.deletion_timestamp is not None
+    return () if is_deleted else missing(service, plan.results)
 
 
 def missing(service: model.Service, results: Results) -> tuple[Action, ...]:

@@ -132,12 +132,19 @@ class Service(msgspec.Struct, frozen=True):
     def is_leaving(self) -> bool:
         """True when its load balancer is to be deleted.
 
-        Also one whose type has changed. Source: the same, needsCleanup; one with a
-        class was never managed here, whatever finalizer it carries.
+        Also one whose type or class has changed. Source: the same, needsCleanup.
         """
-        if not self.has_finalizer or self.spec.load_balancer_class:
-            return False
-        return not self.is_desired
+        return self.has_finalizer and not self.is_desired
+
+    @property
+    def is_of_other_class(self) -> bool:
+        """True when it is to have a load balancer of another controller.
+
+        That controller may have set the finalizer, which is the same, and the status.
+        """
+        is_deleted = self.metadata.deletion_timestamp is not None
+        has_class = self.spec.type == TYPE and bool(self.spec.load_balancer_class)
+        return has_class and not is_deleted
 
     @property
     def concerns_us(self) -> bool:

@@ -164,6 +164,9 @@ class ServiceObserver:
         if settled is None or is_compared or depth(snapshot.topics) > Depth.CHANGED:
             return True
         target, results = settled
+        service = snapshot.service
+        if service.is_desired and not service.has_finalizer:
+            return True  # another client has removed it
         is_same = target == snapshot.target
         return not is_same or bool(decide.missing(snapshot.service, results))
 

@@ -96,7 +96,8 @@ def _service(
     about = service.metadata
     ingress = service.status.load_balancer.ingress
     addresses = [entry.ip or entry.hostname for entry in ingress]
-    if service.is_leaving or about.deletion_timestamp is not None:
+    is_leaving = service.is_leaving and not service.is_of_other_class
+    if is_leaving or about.deletion_timestamp is not None:
         state = "Deleting"
     elif service.spec.load_balancer_class:
         state = "OtherClass"

@@ -156,7 +156,10 @@ class Driver:
         return self.balancers.plan(target, observation.value, NOW)
 
     def one_pass(self, *, gone: bool = False) -> bool:
-        """Reconcile once; return whether nothing is left to do."""
+        """Reconcile once; return whether nothing is left to do.
+
+        A Service that is deleted keeps its annotations.
+        """
         planned = self.plan(gone=gone)
         if isinstance(planned, Problems):
             self.problems, self.notices = planned.problems, ()
@@ -165,7 +168,8 @@ class Driver:
             self.cloud.clock.sleep(5)
             return False
         self.problems, self.notices = planned.problems, planned.notices
-        self.annotate(dict(planned.results.annotations))
+        if not gone:
+            self.annotate(dict(planned.results.annotations))
         if planned.results.ingress is not None:
             self.change(ingress=planned.results.ingress)
         if planned.settled or not planned.steps:

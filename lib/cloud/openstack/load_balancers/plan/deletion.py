@@ -27,6 +27,7 @@ from lib.cloud.openstack.load_balancers.read.observed import (
     Relation,
     Tree,
 )
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.steps import CommonReason, Problem, Step, grouped
 
@@ -121,7 +122,22 @@ def plan(ref: Ref, observed: Tree, config: settings.LoadBalancer) -> Plan:
     problems = (*stuck, *left.problems)
     if problems and not left.steps:
         return Plan(retry_after_s=STUCK_POLL_S, problems=problems)
-    return dataclasses.replace(left, problems=problems)
+    results = _without_notes(ref, observed) if left.settled else left.results
+    return dataclasses.replace(left, problems=problems, results=results)
+
+
+def _without_notes(ref: Ref, observed: Tree) -> Results:
+    """Remove from the Service what was noted about its load balancer.
+
+    load-balancer-id only if it was written by a controller, or names one that is gone:
+    a user may want to use the same shared one again.
+    """
+    hints = identity.hints_of(ref)
+    is_written = hints.given_id == hints.owned_id
+    is_kept = bool(observed.identity.load_balancer) and not is_written
+    written = (keys.OWNED_ID, keys.LOAD_BALANCER_ADDRESS)
+    removed = written if is_kept else (keys.LOAD_BALANCER_ID, *written)
+    return Results(annotations=tuple((key, None) for key in removed))
 
 
 def _unserved(detach: Detach) -> Results:

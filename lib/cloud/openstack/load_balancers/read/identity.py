@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import Reason, Ref, Target
+from lib.cloud.openstack.load_balancers.read import copies
 from lib.cloud.openstack.load_balancers.read.native import (
     DELETED,
     PENDING_DELETE,
@@ -58,6 +59,12 @@ def ownership_tags_in(text: str | None) -> frozenset[str]:
     return frozenset(names.TAG_IN_DESCRIPTION.findall(text or ""))
 
 
+def is_served(ref: Ref) -> bool:
+    """Report whether the status of a Service shows an address or a name."""
+    hints = hints_of(ref)
+    return bool(hints.addresses) or hints.shows_name
+
+
 def ids_of(ref: Ref) -> frozenset[str]:
     """Return the IDs of load balancers that a Service leads to."""
     hints = hints_of(ref)
@@ -90,7 +97,9 @@ def missing_keys(
         if observed.load_balancer is not None and not is_own:
             continue  # a user named it, and it is not used
         if isinstance(answer, errors.CloudError):
-            if is_own or not isinstance(answer, errors.Forbidden):
+            if is_own and isinstance(answer, errors.Forbidden):
+                raise copies.of_other_project(answer) from answer
+            if not isinstance(answer, errors.Forbidden):
                 raise answer
         elif answer is None and not is_deleting(id_):
             keys.append(id_)
@@ -98,6 +107,50 @@ def missing_keys(
     if not ids and hints.addresses and is_none and not is_deleting(ref.uid):
         keys.append((ref.uid, hints.addresses))
     return keys
+
+
+def owners(
+    listed: Iterable[LoadBalancer], refs: Iterable[Ref], known: Collection[str]
+) -> Mapping[str, str]:
+    """Return the Services' UIDs by the IDs of the cluster's load balancers.
+
+    known: IDs that Services lead to; without a tag the UID is empty.
+    """
+    prefixes = {f"{names.OWNERSHIP_TAG_PREFIX}{ref.cluster.id}:" for ref in refs}
+    uid_by_id: dict[str, str] = {}
+    for balancer in listed:
+        uids = [
+            tag.removeprefix(prefix)
+            for tag in ownership_tags_of(balancer)
+            for prefix in prefixes
+            if tag.startswith(prefix)
+        ]
+        if (uids or balancer.id in known) and not is_deleting(balancer):
+            uid_by_id[balancer.id] = uids[0] if uids else ""
+    return uid_by_id
+
+
+def substitute(ref: Ref) -> str:
+    """Return what stands for the load balancer of a Service that names none."""
+    return f"Service {ref.uid}"
+
+
+def served_by(
+    ref: Ref, absent: Iterable[Hashable], is_known: Callable[[str], bool]
+) -> frozenset[str]:
+    """Return those of these IDs by which a Service has certainly been served.
+
+    An annotation alone proves nothing: users write it. Without what a user confirms.
+    """
+    hints = hints_of(ref)
+    is_shown = is_served(ref)
+    own: set[str] = set()
+    for key in absent:
+        if not isinstance(key, str):
+            own.add(substitute(ref))
+        elif is_known(key) or (is_shown and key == hints.owned_id):
+            own.add(key)
+    return frozenset(own - hints.confirmed)
 
 
 def services(tags: Iterable[str]) -> frozenset[str]:
@@ -422,19 +475,32 @@ def _of_given(
         None,
     )
     if balancer is None or is_deleting(balancer):
-        if hints.owned_id == hints.given_id:
+        if hints.is_leftover or hints.owned_id == hints.given_id:
             gone = going if balancer is None else tuple({*going, balancer})
             by_address = _by_address(ref, _present(load_balancers), floating_ips, gone)
-            return dataclasses.replace(
-                by_address, was_lost=by_address.load_balancer is None
-            )
+            was_lost = by_address.load_balancer is None and not hints.is_leftover
+            return dataclasses.replace(by_address, was_lost=was_lost)
         message = (
             f"load balancer {hints.given_id}, which the Service names: not found;"
             " remove the annotation to have one created"
         )
         problem = Problem(Reason.MISSING, message, is_fatal=True)
         return Identity(going=going, problem=problem)
+    is_noted = hints.owned_id == hints.given_id and not is_served(ref)
+    if is_noted and _is_of_other_service(balancer, ref):
+        others = [each for each in _present(load_balancers) if each.id != balancer.id]
+        by_address = _by_address(ref, others, floating_ips, going)
+        problem = by_address.problem or copies.problem(ref, balancer.id)
+        return dataclasses.replace(by_address, problem=problem)
     return Identity(balancer, _relation(balancer, ref, floating_ips), going)
+
+
+def _is_of_other_service(balancer: LoadBalancer, ref: Ref) -> bool:
+    """Report whether it has ownership tags, and none of them is the Service's."""
+    tags = ownership_tags_of(balancer)
+    return bool(tags) and not any(
+        tag == names_of(ref).ownership_tag or names.is_former(tag, ref) for tag in tags
+    )
 
 
 def _relation(

@@ -5,7 +5,7 @@ from collections.abc import Collection, Hashable, Mapping
 
 import structlog
 
-from lib.cloud import errors, provider_id
+from lib.cloud import absence_limit, errors, provider_id
 from lib.cloud.load_balancers import (
     Depth,
     Node,
@@ -24,7 +24,6 @@ from lib.cloud.openstack.load_balancers.read import (
     lists,
     native,
     plan_environment,
-    presence,
 )
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
@@ -35,7 +34,7 @@ from lib.cloud.openstack.load_balancers.read.observed import (
     Tree,
     Version,
 )
-from lib.cloud.support import absence, absence_scope, expiring
+from lib.cloud.support import absence, absence_scope, expiring, presence
 
 LEAVING_S = 300.0
 """For how long it is remembered that a Service was being deleted."""
@@ -44,6 +43,10 @@ TIMEOUT_S = 120.0
 ABSENT_POLL_S = 60.0
 """Interval at which a load balancer is read whose absence has to last long."""
 
+_REMEDY = (
+    "check Octavia; to have a load balancer recreated that was deleted, set annotation"
+    f" {absence_limit.CONFIRM_ANNOTATION} of its Service to its ID"
+)
 _WORDS = absence.Words(provider_id.OPENSTACK, "load balancers")
 _Missing = Mapping[str, native.LoadBalancer | errors.CloudError | None]
 """What direct reads of IDs that the list lacks answered; None: does not exist."""
@@ -65,7 +68,7 @@ class OctaviaObserver:
         self._absences = absence.Absences(
             absence.DirectReads(self._own, self._has_any), _WORDS, guard, api.now
         )
-        self._presence = presence.Presence(api.now)
+        self._presence = presence.Presence("load balancers", _REMEDY, api.now)
         self._twins = expiring.Expiring[Hashable, float](absence.FORGET_S, api.now)
         self._children = children.ChildrenReader(api)
         self._kept = plan_environment.Kept(api.now)
@@ -202,13 +205,15 @@ class OctaviaObserver:
         """Read directly what the Services lead to and the list lacks."""
         ids = {balancer.id for balancer in listed}
         known = {id_ for ref in refs for id_ in identity.ids_of(ref)}
-        for balancer in listed:
-            if identity.is_deleting(balancer):
-                self._absences.note_deleting(balancer.id)
-        if self._presence.note_list(listed, refs, known):
+        going = {each.id for each in listed if identity.is_deleting(each)}
+        for id_ in going:
+            self._absences.note_deleting(id_)
+        owners = identity.owners(listed, refs, known)
+        self._presence.note_list(ids, owners, going)
+        if owners or known & ids:
             self._absences.note_home()
         for ref in refs:
-            known |= self._presence.ids_of(ref)
+            known |= self._presence.ids_of(ref.uid)
         missing = self._absences.complete(known, ids, deadline)
         self._presence.note_read(
             [id_ for id_, x in missing.items() if isinstance(x, native.LoadBalancer)]
@@ -236,7 +241,7 @@ class OctaviaObserver:
             observed,
             missing,
             self._absences.is_deleting,
-            self._presence.ids_of(ref),
+            self._presence.ids_of(ref.uid),
         )
         if keys:
             return self._absent(ref, observed, keys, floating_ips, deadline)
@@ -256,10 +261,12 @@ class OctaviaObserver:
         observed: Identity,
         floating_ips: Collection[native.FloatingIp],
     ) -> None:
-        if observed.load_balancer is not None:
-            addresses = identity.hints_of(ref).addresses
-            self._absences.note_present([(ref.uid, addresses)])
-            self._presence.note_shown(ref, observed, floating_ips)
+        main, shown = observed.load_balancer, identity.hints_of(ref).addresses
+        if main is not None:
+            self._absences.note_present([(ref.uid, shown)])
+            self._presence.forget(identity.substitute(ref))
+            if not identity.addresses(main, floating_ips).isdisjoint(shown):
+                self._presence.note_shown(main.id)
 
     def _absent(
         self,
@@ -276,8 +283,11 @@ class OctaviaObserver:
         """
         self._absences.check_home(deadline)
         is_leaving = self._leaving.get(ref.uid) is not None
+        own = identity.served_by(ref, keys, self._presence.is_known)
         confirm_s = self._presence.confirm_s(
-            ref, keys, floating_ips, is_leaving=is_leaving
+            own,
+            is_leaving=is_leaving,
+            is_released=identity.is_released(ref, floating_ips),
         )
         wait_s = self._absences.left_s(keys, deadline, confirm_s)
         if wait_s:
@@ -289,7 +299,7 @@ class OctaviaObserver:
                 absent_id=ids[0] if ids and is_long else "",
             )
         if not is_leaving:
-            self._presence.note_replaced(ref, keys)
+            self._presence.note_replaced(own)
         return dataclasses.replace(
             observed, twins_in_s=self._twins_s(observed, deadline)
         )

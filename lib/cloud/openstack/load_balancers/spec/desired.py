@@ -151,7 +151,9 @@ class Hints:
     status shows a name without an address. shown_ips: the IP addresses in the
     status; only we write them, while a hostname there may be a user's annotation.
     names: of the Service's objects; None: not computed yet. confirmed: IDs of load
-    balancers that a user declares to be deleted, or to be deletable.
+    balancers that a user declares to be deleted, or to be deletable. is_leftover: the
+    given id was written for a load balancer that served the Service before; now its
+    status shows no address.
     """
 
     given_id: str = ""
@@ -162,3 +164,4 @@ class Hints:
     shown_ips: tuple[str, ...] = ()
     names: Names | None = dataclasses.field(default=None, compare=False)
     confirmed: frozenset[str] = frozenset()
+    is_leftover: bool = False

@@ -75,6 +75,7 @@ def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
         keeps_floating_ip=annotations.get(keys.KEEP_FLOATING_IP) == "true",
         shows_name=any(address and not is_ip(address) for address in addresses),
         shown_ips=tuple(entry.ip for entry in facts.ingress if entry.ip),
+        is_leftover=keys.LOAD_BALANCER_ADDRESS in annotations and not facts.ingress,
         confirmed=frozenset(
             annotations.get(absence_limit.CONFIRM_ANNOTATION, "")
             .replace(",", " ")
