@@ -81,12 +81,12 @@ def test_the_status_of_another_controller_stays(make_scene: Callable[..., Any]) 
     scene = make_scene()
     scene.calls(lambda: scene.ground.service("web", 80))
     edit(scene, with_class)
-    theirs = {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}
-    edit(scene, lambda service: service.update(status=theirs))
+    foreign_status = {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}
+    edit(scene, lambda service: service.update(status=foreign_status))
     scene.process.settle(60.0)
     assert is_empty(scene)
     status = scene.ground.get("web").get("status")
-    assert status == theirs, status
+    assert status == foreign_status, status
 
 
 def test_notes_go_with_the_load_balancer(make_scene: Callable[..., Any]) -> None:
