@@ -82,7 +82,7 @@ def context(settings: config.EngineConfig) -> ssl.SSLContext:
 
 
 class _Connection(urllib3.connection.HTTPSConnection):
-    response_class = bounded_answers.Response
+    response_class = bounded_answers.BoundedResponse
 
 
 class _Pool(urllib3.HTTPSConnectionPool):

@@ -106,8 +106,8 @@ def test_a_server_that_drips_is_given_up(part: str, served: Served) -> None:
         "body": b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
     }
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    names = ("server.crt", "server.key")
-    context.load_cert_chain(*(served.folder / name for name in names))
+    certificate, key = (served.folder / f"server.{end}" for end in ("crt", "key"))
+    context.load_cert_chain(certificate, key)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def drip() -> None:

@@ -46,8 +46,10 @@ class Clock(Protocol):
 MakeVolumes = Callable[..., cloud.OpenStackVolumes]
 
 
-def look(volumes: cloud.OpenStackVolumes, volume_id: str, **parts: bool) -> Volume:
-    ref = ById(VolumeId(volume_id), **parts)
+def look(
+    volumes: cloud.OpenStackVolumes, volume_id: str, *, shows_reserved: bool = False
+) -> Volume:
+    ref = ById(VolumeId(volume_id), shows_reserved=shows_reserved)
     observation = volumes.observe([ref]).by_ref[ref]
     assert not isinstance(observation, Unknown), observation.error
     return observation[0]
