@@ -42,7 +42,7 @@ OF_CLOUDS = ("lib/discovery/dvp", "lib/discovery/openstack")
 """Packages below them with the formats of one cloud's installer."""
 WORD = re.compile(r"dvp", re.IGNORECASE)
 SOURCE = re.compile(r'Source:.*?(?=\n\s*\n|""")', re.DOTALL)
-MOST = 3_300
+MOST = 3_500
 """Lines of code of the product that this provider may take."""
 
 
