@@ -81,7 +81,13 @@ def values(chart: Chart) -> dict[str, Any]:
     """Return the defaults of a chart."""
     tree: dict[str, Any] = {
         "release_group": None,
-        "images": {"tags": {}},
+        "images": {
+            "tags": {
+                key: contract.OTHER_IMAGES[key]
+                for key in chart.images
+                if key in contract.OTHER_IMAGES
+            }
+        },
         "labels": {},
         "pod": {"replicas": {}},
         "endpoints": {"cluster_domain_suffix": "cluster.local"},

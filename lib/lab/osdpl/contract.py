@@ -25,6 +25,35 @@ SERVICES: Mapping[str, str] = {
 }
 """Kubernetes Service by endpoint."""
 
+_AIRSHIP = "quay.io/airshipit"
+OTHER_IMAGES: Mapping[str, str] = {
+    "ceph_config_helper": f"{_AIRSHIP}/ceph-config-helper:latest-ubuntu_jammy",
+    "dep_check": f"{_AIRSHIP}/kubernetes-entrypoint:latest-ubuntu_noble",
+    "etcd": "registry.k8s.io/etcd-amd64:3.4.3",
+    "etcd_db_compact": "registry.k8s.io/etcd-amd64:3.4.3",
+    "glance_storage_init": f"{_AIRSHIP}/ceph-config-helper:latest-ubuntu_jammy",
+    "image_repo_sync": f"{_AIRSHIP}/docker:27.5.0",
+    "kubectl": "docker.io/bitnami/kubectl:latest",
+    "mariadb": f"{_AIRSHIP}/mariadb:latest-ubuntu_noble",
+    "mariadb_backup": f"{_AIRSHIP}/porthole-mysqlclient-utility:latest-ubuntu_jammy",
+    "mariadb_controller": f"{_AIRSHIP}/mariadb:latest-ubuntu_noble",
+    "memcached": f"{_AIRSHIP}/memcached:1.6.32",
+    "netoffload": "ghcr.io/vexxhost/netoffload:v1.0.1",
+    "nova_service_cleaner": f"{_AIRSHIP}/ceph-config-helper:latest-ubuntu_jammy",
+    "nova_storage_init": f"{_AIRSHIP}/ceph-config-helper:latest-ubuntu_jammy",
+    "nova_wait_for_computes_init": f"{_AIRSHIP}/ceph-config-helper:latest-ubuntu_jammy",
+    "openvswitch_db_server": f"{_AIRSHIP}/openvswitch:latest-ubuntu_noble",
+    "openvswitch_vswitchd": f"{_AIRSHIP}/openvswitch:latest-ubuntu_noble",
+    "prometheus_create_mysql_user": f"{_AIRSHIP}/mariadb:11.4.8-noble",
+    "prometheus_mysql_exporter": "docker.io/prom/mysqld-exporter:v0.12.1",
+    "rabbit_init": "docker.io/rabbitmq:3.13-management",
+    "rabbitmq": f"{_AIRSHIP}/rabbitmq:3.10.18",
+    "scripted_test": f"{_AIRSHIP}/rabbitmq:3.10.18-management",
+    "test": "docker.io/xrally/xrally-openstack:2.0.0",
+}
+"""Images that are not of OpenStack's version, by key: defaults of the charts. Others
+have none here, since the operator computes them."""
+
 
 class WorkloadKind(enum.Enum):
     """Kinds of workloads."""

@@ -206,12 +206,23 @@ def defaults(
     return public_secrets.of_values(values) | texts
 
 
+def images_of(source: str, chart: str) -> dict[str, str]:
+    """Return the images of a chart by key."""
+    text = (pathlib.Path(source) / chart / "values.yaml").read_text()
+    tags: dict[str, str] = documents(text)[0]["images"]["tags"]
+    return tags
+
+
 def test_images_labels_and_replicas_are_those_of_the_values(
-    manifests: Mapping[str, list[Manifest]], values: Mapping[str, Manifest]
+    source: str,
+    manifests: Mapping[str, list[Manifest]],
+    values: Mapping[str, Manifest],
 ) -> None:
+    """Images that are not of OpenStack's version are those of the chart."""
     print(f"{'release':24} pods images selectors")
     for name in CHARTS:
-        tags = set(values[name]["images"]["tags"].values())
+        own = images_of(source, CHARTS[name])
+        tags = set((own | values[name]["images"]["tags"]).values())
         labels = set(leaves(values[name]["labels"]))
         counts = set(
             leaves(values[name]["pod"].get("replicas", {}))
