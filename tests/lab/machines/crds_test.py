@@ -253,7 +253,8 @@ def stored(api: client.Api) -> dict[str, Json]:
 
 def is_served(api: client.Api, kind: resources.Resource) -> bool:
     """Report whether a kind can be listed, and its definition states that."""
-    rows = stored(api)[f"{kind.plural}.{GROUP}"].get("status", {}).get("conditions", ())
+    status = stored(api)[f"{kind.plural}.{GROUP}"].get("status") or {}
+    rows = status.get("conditions") or ()  # null before the first one
     states = {row["type"]: row["status"] for row in rows}
     if states.get("Established") != "True":
         return False
