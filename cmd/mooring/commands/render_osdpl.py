@@ -110,22 +110,21 @@ def document(file: pathlib.Path) -> dict[str, Any]:
     Raises:
         ConfigError: it can't be read, or has none or several.
     """
-    import yaml
-
     from lib.osdpl import spec
-    from lib.process import config
+    from lib.process import config, yaml_documents
 
-    try:
-        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        # The parser's own words quote the file.
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        expected = f"a YAML file ({type(error).__name__}{where})"
-        raise config.ConfigError(
-            [config.FieldProblem(str(file), None, expected)]
-        ) from None
-    objects = [document for document in documents if isinstance(document, dict)]
+    documents = yaml_documents.read(str(file), config.read_text(str(file)))
+    listed = [
+        (
+            document["items"]
+            if isinstance(document, dict)
+            and document.get("kind") == "List"
+            and isinstance(document.get("items"), list)
+            else [document]
+        )
+        for document in documents
+    ]
+    objects = [each for part in listed for each in part if isinstance(each, dict)]
     of_kind = [document for document in objects if document.get("kind") == spec.KIND]
     if len(of_kind) != 1:
         expected = f"one {spec.KIND}, not {len(of_kind)}"

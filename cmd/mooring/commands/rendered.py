@@ -32,13 +32,12 @@ def documents(files: Iterable[pathlib.Path]) -> list[object]:
     Raises:
         ConfigError: one can't be read.
     """
-    from lib.discovery import yaml_text
-    from lib.process import config
+    from lib.process import config, yaml_documents
 
     return [
         document
         for file in files
-        for document in yaml_text.read(str(file), config.read_text(str(file)))
+        for document in yaml_documents.read(str(file), config.read_text(str(file)))
     ]
 
 

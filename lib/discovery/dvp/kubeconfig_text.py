@@ -8,10 +8,8 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 
-import yaml
-
 from lib.discovery.findings import is_document, part_of, text_of
-from lib.process import config
+from lib.process import config, yaml_documents
 
 _FILES = (
     "certificate-authority",
@@ -34,8 +32,8 @@ def decode(text: str) -> str:
 def problems(field: str, text: str) -> Iterator[config.FieldProblem]:
     """Yield the problems of a kubeconfig, none of which shows a part of it."""
     try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        document = next(iter(yaml_documents.read(field, text)), None)
+    except config.ConfigError:
         document = None
     if not is_document(document):
         yield config.stated(field, "must be a kubeconfig in YAML, encoded in base64")

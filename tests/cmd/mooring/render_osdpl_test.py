@@ -27,7 +27,7 @@ def render(file: pathlib.Path, *words: str) -> tool.Said:
 
 
 BAD: list[tuple[str, str, str]] = [
-    ("no YAML", "a: [", "must be a YAML file"),
+    ("no YAML", "a: [", "must be YAML that can be read"),
     ("no object", "a: b", "one OpenStackDeployment, not 0"),
     ("two objects", f"{GOOD}---{GOOD}", "one OpenStackDeployment, not 2"),
     ("unknown field", GOOD + "  nodez: {}\n", "spec.nodez"),

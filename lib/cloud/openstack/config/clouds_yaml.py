@@ -9,9 +9,7 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
-import msgspec
-import yaml
-
+from lib.process import config, yaml_documents
 from lib.process.documented import Documented
 
 _AUTH_KEYS = {
@@ -102,20 +100,6 @@ class CloudsFile:
         return tuple(folder / name for folder in (*folders, _SYSTEM))
 
 
-class _Cloud(msgspec.Struct, frozen=True):
-    auth: dict[str, object] = msgspec.field(default_factory=dict)
-    region_name: str = ""
-    endpoint_type: str = ""
-    interface: str = ""
-    cacert: str = ""
-    cert: str = ""
-    key: str = ""
-
-
-class _Clouds(msgspec.Struct, frozen=True):
-    clouds: dict[str, _Cloud] = msgspec.field(default_factory=dict)
-
-
 def fill(
     values: Mapping[str, str],
     place: CloudsFile,
@@ -136,42 +120,89 @@ def fill(
     first = (pathlib.Path(secure),) if secure else ()
     _, secrets = _first(first + place.candidates("secure.yaml"), files)
     name = _choose(place.cloud, clouds, path)
-    cloud = clouds.clouds[name]
-    auth = dict(cloud.auth) | dict(secrets.clouds.get(name, _Cloud()).auth)
-    offered = {key: _text(auth.get(native)) for key, native in _AUTH_KEYS.items()}
-    offered |= {key: getattr(cloud, native) for key, native in _CLOUD_KEYS.items()}
-    offered["os-endpoint-type"] = cloud.endpoint_type or cloud.interface
-    return {key: value or offered.get(key, "") for key, value in values.items()}
+    cloud = _map(clouds[name], f"clouds.{name}", path)
+    auth = _map(cloud.get("auth"), f"clouds.{name}.auth", path)
+    secret = _map(secrets.get(name), f"clouds.{name}", path)
+    auth |= _map(secret.get("auth"), f"clouds.{name}.auth", path)
+    where = f"clouds.{name}"
+    offered = {
+        key: _text(auth.get(native), f"{where}.auth.{native}", path)
+        for key, native in _AUTH_KEYS.items()
+    }
+    offered |= {
+        key: _text(cloud.get(native), f"{where}.{native}", path)
+        for key, native in _CLOUD_KEYS.items()
+    }
+    interface = _text(cloud.get("interface"), f"{where}.interface", path)
+    offered["os-endpoint-type"] = offered["os-endpoint-type"] or interface
+    domain = _text(auth.get("default_domain"), f"{where}.auth.default_domain", path)
+    filled = {key: value or offered.get(key, "") for key, value in values.items()}
+    return filled | _default_domains(filled, domain)
+
+
+def _default_domains(filled: Mapping[str, str], domain: str) -> dict[str, str]:
+    """Return the domains of user and project where none is named.
+
+    Source: gophercloud/utils openstack/clientconfig/requests.go (setDomainIfNeeded).
+    """
+    if not domain or any(filled.get(key) for key in ("domain-id", "domain-name")):
+        return {}
+    owners = [owner for owner in ("user", "tenant") if f"{owner}-domain-id" in filled]
+    return {
+        f"{owner}-domain-id": domain
+        for owner in owners
+        if not (filled[f"{owner}-domain-id"] or filled.get(f"{owner}-domain-name"))
+    }
 
 
 def _first(
     paths: tuple[pathlib.Path, ...], files: Callable[[pathlib.Path], str | None]
-) -> tuple[pathlib.Path | None, _Clouds]:
+) -> tuple[pathlib.Path | None, dict[str, object]]:
     for path in paths:
         text = files(path)
         if text is not None:
             return path, _decoded(path, text)
-    return None, _Clouds()
+    return None, {}
 
 
-def _decoded(path: pathlib.Path, text: str) -> _Clouds:
+def _decoded(path: pathlib.Path, text: str) -> dict[str, object]:
+    """Return the clouds of a file, not judged yet: only one of them is needed."""
     try:
-        return msgspec.convert(yaml.safe_load(text) or {}, type=_Clouds)
-    except (yaml.YAMLError, msgspec.ValidationError):
-        # The parser's own words may quote the file, which holds passwords.
-        right = "a YAML file with a map of clouds"
+        documents = yaml_documents.texts(str(path), text)
+    except config.ConfigError as error:
+        _, _, where = str(error).partition("that can be read")
+        right = f"a YAML file with a map of clouds{where}"
         raise CloudsError("clouds-file", str(path), right) from None
+    document = _map(next(iter(documents), None), "", path)
+    return _map(document.get("clouds"), "clouds", path)
 
 
-def _choose(name: str, clouds: _Clouds, path: pathlib.Path) -> str:
-    if name in clouds.clouds:
+def _choose(name: str, clouds: Mapping[str, object], path: pathlib.Path) -> str:
+    if name in clouds:
         return name
-    if not name and len(clouds.clouds) == 1:
-        return next(iter(clouds.clouds))
-    known = ", ".join(sorted(clouds.clouds)) or "none"
+    if not name and len(clouds) == 1:
+        return next(iter(clouds))
+    known = ", ".join(sorted(clouds)) or "none"
     raise CloudsError("cloud", name, f"one of the clouds in {path}: {known}")
 
 
-def _text(value: object) -> str:
-    """Take a number for text: unquoted names of digits are numbers to YAML."""
-    return "" if value is None else str(value)
+def _map(value: object, field: str, path: pathlib.Path) -> dict[str, object]:
+    """Return a map; empty is none. Neither message shows a value: it may be secret."""
+    if value in (None, ""):
+        return {}
+    if isinstance(value, dict):
+        return {str(key): item for key, item in value.items()}
+    right = "a YAML file with a map of clouds"
+    if field not in ("", "clouds"):
+        right = f"{right}: {field} must be a map"
+    raise CloudsError("clouds-file", str(path), right)
+
+
+def _text(value: object, field: str, path: pathlib.Path) -> str:
+    """Return the characters of a field as they are written; empty: not set."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    right = f"a YAML file with a map of clouds: {field} must be a text"
+    raise CloudsError("clouds-file", str(path), right)

@@ -525,6 +525,17 @@ def test_secure_yaml_adds_the_secrets() -> None:
             "[Global] cloud: not set: must be one of",
         ),
         (clouds("{}"), "clouds in /etc"),
+        (clouds("clouds:"), "clouds in /etc"),
+        (clouds("clouds: {one: {auth: hunter2}}"), "clouds.one.auth must be a map"),
+        (
+            clouds("clouds: {one: {auth: {password: [hunter2]}}}"),
+            "clouds.one.auth.password must be a text",
+        ),
+        (
+            clouds("clouds: {one: {cacert: {a: hunter2}}}"),
+            "clouds.one.cacert must be a text",
+        ),
+        (clouds("a: !!python/object:os.system hunter2"), "a YAML file with a map"),
     ],
 )
 def test_a_clouds_yaml_that_can_not_be_used_is_a_problem(
@@ -536,6 +547,65 @@ def test_a_clouds_yaml_that_can_not_be_used_is_a_problem(
     (problem,) = raised.value.problems
     assert expected in problem
     assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["0123", "yes", "1e5", "2026-02-30", "0x10", "1_0", "12:30", "~x", "null0", "NO"],
+)
+def test_a_text_of_clouds_yaml_keeps_its_characters(password: str) -> None:
+    """YAML 1.1 would make another number, a truth value, or an error of it."""
+    text = CLOUDS.replace("123456", password)
+    credentials = config.read("[Global]\nuse-clouds\n", {}, clouds(text)).credentials
+    assert credentials.password == password
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cacert:",
+        "cacert: ~",
+        "cacert: null",
+        'cacert: ""',
+        "verify: no",
+        "verify: [a]",
+        "regions: [a, b]",
+        "profile: {a: b}",
+        "identity_api_version: 3",
+        "interface: public",
+        "key: 5",
+        "unknown: 2026-02-30",
+    ],
+)
+def test_what_is_empty_or_not_needed_is_not_judged(line: str) -> None:
+    """Nor are other clouds of the file, nor a key that is set twice."""
+    others = "  two: hunter2\n  three: {auth: [], cacert: {}}\n  three:\n"
+    text = CLOUDS.replace("    cacert: /ca.pem\n", f"    {line}\n") + others
+    read = config.read("[Global]\nuse-clouds\ncloud = one\n", {}, clouds(text))
+    assert read.credentials.password == "123456"
+    assert read.credentials.ca_file == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "user", "project"),
+    [
+        ("", ("d-1", ""), ("d-1", "")),
+        ("user_domain_name: U", ("", "U"), ("d-1", "")),
+        ("project_domain_id: P", ("d-1", ""), ("P", "")),
+    ],
+)
+def test_the_default_domain_counts_where_none_is_named(
+    own: str, user: tuple[str, str], project: tuple[str, str]
+) -> None:
+    """Source: gophercloud/utils, setDomainIfNeeded."""
+    text = (
+        "clouds: {one: {region_name: R, auth: {auth_url: 'https://k.example/v3',"
+        " username: u, password: p, project_name: n, default_domain: d-1,"
+        f" {own}}}}}}}"
+    )
+    read = config.read("[Global]\nuse-clouds\n", {}, clouds(text)).credentials
+    assert (read.user_domain_id, read.user_domain_name) == user
+    assert (read.tenant_domain_id, read.tenant_domain_name) == project
 
 
 def test_files_are_read_from_disk_and_may_be_absent(tmp_path: pathlib.Path) -> None:
