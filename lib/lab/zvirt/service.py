@@ -66,7 +66,7 @@ class Service:
     ) -> None:
         """sleep: for late responses. on_request: receives every request."""
         self.engine, self.sso = engine, sso
-        self._ca, self._sleep = ca, sleep
+        self._ca, self.sleep = ca, sleep
         self.requests: collections.deque[LoggedRequest] = collections.deque(
             maxlen=_REQUESTS_KEPT
         )
@@ -99,7 +99,7 @@ class Service:
                 self._log("", method, path, int(words[2]), parameters)
                 return Reply(int(words[2]), detail, "application/xml;charset=UTF-8")
             case "pause":
-                self._sleep(float(words[2]))
+                self.sleep(float(words[2]))
             case "no-response":
                 reply = self._reply(method, path, parameters, headers, body)
                 return dataclasses.replace(reply, broken=True)

@@ -54,7 +54,7 @@ def test_a_thread_is_not_harmed_by_the_time_out_of_another(served: Served) -> No
             caught.append(error)
 
     def slow() -> None:
-        counts.append(len(subject.list("tags", timeout_s=5)))
+        counts.append(len(subject.list("tags", timeout_s=60)))
 
     threads = [threading.Thread(target=stalled), threading.Thread(target=slow)]
     for thread in threads:
@@ -66,11 +66,12 @@ def test_a_thread_is_not_harmed_by_the_time_out_of_another(served: Served) -> No
     assert len(subject.list("tags")) == 1
 
 
-def test_two_slow_requests_take_the_time_of_one(served: Served) -> None:
+def test_two_slow_requests_are_in_progress_together(served: Served) -> None:
     subject = engine_of(served)
     subject.root()
-    served.ask(do="rule", line="pause GET api/* 0.3 2")
-    began = time.monotonic()
+    served.ask(do="rule", line="pause GET api/* 1 2")
+    together = threading.Barrier(2)
+    served.service.sleep = lambda seconds: print(together.wait(60), seconds)
     threads = [
         threading.Thread(target=subject.list, args=(path,))
         for path in ("tags", "disks")
@@ -79,7 +80,8 @@ def test_two_slow_requests_take_the_time_of_one(served: Served) -> None:
         thread.start()
     for thread in threads:
         thread.join(10)
-    assert time.monotonic() - began < 0.55
+    assert not together.broken
+    assert together.n_waiting == 0
 
 
 def test_a_stalled_single_sign_on_is_given_up(served: Served) -> None:
@@ -116,7 +118,7 @@ def test_a_server_that_drips_is_given_up(part: str, served: Served) -> None:
                 tls = context.wrap_socket(connection, server_side=True)
                 tls.recv(10_000)
                 tls.sendall(beginning[part])
-                for _ in range(40):
+                for _ in range(1200):  # a minute, unless the client closes
                     tls.sendall(b"H")
                     time.sleep(0.05)
 
@@ -127,7 +129,7 @@ def test_a_server_that_drips_is_given_up(part: str, served: Served) -> None:
         began = time.monotonic()
         with pytest.raises(errors.Unavailable):
             exchange("GET", url, {}, None, 0.3)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 30
     thread.join()
 
 
