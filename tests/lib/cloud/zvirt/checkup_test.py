@@ -7,9 +7,10 @@ import pytest
 from lib.cloud import errors
 from lib.cloud.zvirt import checkup, config, http
 from lib.lab.zvirt import seed, service
-from tests.lib.cloud.zvirt.config_test import CA, NOW
 from tests.lib.cloud.zvirt.engines import (
+    CA,
     HTML,
+    NOW,
     SETTINGS,
     Scripted,
     Simulated,

@@ -18,7 +18,7 @@ from lib.cloud import errors
 from lib.cloud.zvirt import checkup, client, config, http
 from lib.lab.kube import pki
 from lib.lab.zvirt import server
-from tests.lib.cloud.zvirt.config_test import NOW
+from tests.lib.cloud.zvirt.engines import NOW
 from tests.lib.lab.zvirt.served import Served, serving
 
 

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from lib.cloud.zvirt import config
-from lib.lab.kube import pki
 from lib.process.config import ConfigError
+from tests.lib.cloud.zvirt.engines import CA, NOW
 
-NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
-CA = pki.authority("test", NOW).certificate.decode()
 URL = "https://engine.example.com/ovirt-engine/api"
 CCM = {
     "ZVIRT_API_URL": URL,

@@ -1,12 +1,16 @@
 """A client of an engine: of the simulated one, or of responses that a test writes."""
 
 import collections
+import datetime
 from collections.abc import Callable, Mapping
 
 from lib.cloud.zvirt import client, config, http
+from lib.lab.kube import pki
 from lib.lab.zvirt import seed
 from tests.lib.lab.zvirt.stage import PASSWORD, Stage
 
+NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
+CA = pki.authority("test", NOW).certificate.decode()
 HOST = "https://engine.example.com"
 SETTINGS = config.EngineConfig(f"{HOST}{config.API_PATH}", seed.USER, PASSWORD)
 TOKEN = b'{"access_token": "t1", "exp": "9999999999999", "token_type": "bearer"}'
