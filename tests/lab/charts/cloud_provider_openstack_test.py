@@ -1,16 +1,18 @@
 """The umbrella chart: rendered, installed, changed, rolled back and removed by helm."""
 
 import json
+import os
 import pathlib
 
 import pytest
 
 from lib.kube import resources
 from lib.lab import places
-from lib.lab.charts import charts
+from lib.lab.charts import charts, helm
 from tests.harness import testing
 from tests.lab.charts import (
     installing,
+    linked,
     openstack_umbrella,
     rendering,
     umbrellas,
@@ -32,6 +34,15 @@ def test_it_renders_the_union_of_its_components(
     renderer: places.Places, tmp_path: pathlib.Path, name: str
 ) -> None:
     union.check(renderer, charts.of(CHART)[name], tmp_path)
+
+
+def test_links_of_a_checkout_are_followed(
+    renderer: places.Places, tmp_path: pathlib.Path
+) -> None:
+    def run(*words: str | os.PathLike[str]) -> str:
+        return helm.run(renderer, words)
+
+    linked.check(run, charts.of(CHART)["production"], tmp_path)
 
 
 def test_it_renders_without_values(renderer: places.Places) -> None:

@@ -1,5 +1,6 @@
 """helm 3 with the umbrella chart: what it renders, rejects, installs and adopts."""
 
+import pathlib
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from lib.lab import errors
 from lib.lab.artifacts import go_modules
 from lib.lab.charts import charts
 from lib.lab.kube import control_plane
-from tests.lab.charts import installing, openstack_umbrella, umbrellas
+from tests.lab.charts import installing, linked, openstack_umbrella, umbrellas
 
 CASE = openstack_umbrella.CASE
 DRIVER = openstack_umbrella.CSI_DRIVER[2]
@@ -59,6 +60,13 @@ def test_it_renders_the_objects_of_the_snapshots(
 def _name(document: dict[str, Any]) -> tuple[str, str, str]:
     metadata = document["metadata"]
     return document["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def test_links_of_a_checkout_are_followed(
+    old: installing.GroundOfHelm3, tmp_path: pathlib.Path
+) -> None:
+    production = charts.of(openstack_umbrella.CHART)["production"]
+    linked.check(old.helm, production, tmp_path)
 
 
 def test_mistakes_are_rejected_before_anything_is_created(
