@@ -61,6 +61,7 @@ SIMULATED = (
 WATCHED = (
     *SIMULATED,
     resources.SERVICES,
+    resources.ENDPOINT_SLICES,
     resources.PODS,
     resources.CLAIMS,
     resources.STORAGE_CLASSES,
@@ -79,6 +80,7 @@ class Item(msgspec.Struct, frozen=True):
     status: Json = msgspec.field(default_factory=dict)
     type: str = ""
     data: Json | None = None
+    endpoints: tuple[Json, ...] | None = None
     binding: str = msgspec.field(default="", name="volumeBindingMode")
     is_expandable: bool = msgspec.field(default=False, name="allowVolumeExpansion")
 

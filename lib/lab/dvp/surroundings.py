@@ -173,6 +173,60 @@ def _checked_services(world: World) -> Iterator[Step]:
         if balancer != item.status.get("loadBalancer", {}):
             call = writes.status(CHECKED_SERVICES, item, {"loadBalancer": balancer})
             yield Step("checked-service", item, [call])
+            continue
+        yield from _checked_endpoints(world, item)
+
+
+def _checked_endpoints(world: World, item: Item) -> Iterator[Step]:
+    """Yield the write of the endpoints: VMs that the selector selects and that run.
+
+    In the lab the probe of each of them succeeds.
+    """
+    selector = item.spec.get("selector") or {}
+    addresses = sorted(
+        str(vm.status["ipAddress"])
+        for vm in world.within(MACHINES, item.namespace)
+        if selector.items() <= dict(vm.metadata.labels).items()
+        and vm.phase in ("Running", "Migrating")
+        and vm.status.get("ipAddress")
+    )
+    endpoints = [{"addresses": [each]} for each in addresses]
+    name = f"{item.name}-checked"
+    present = world.get(resources.ENDPOINT_SLICES, item.namespace, name)
+    if present is None:
+        body = _slice(item, name, endpoints)
+        call = CreateObject(resources.ENDPOINT_SLICES, item.namespace, body)
+        yield Step("checked-endpoints", item, [call])
+        return
+    shown = [each["addresses"][0] for each in present.endpoints or ()]
+    if shown != addresses:
+        change = writes.PatchObject(
+            resources.ENDPOINT_SLICES, present, {"endpoints": endpoints}
+        )
+        yield Step("checked-endpoints", item, [change])
+
+
+def _slice(item: Item, name: str, endpoints: list[Json]) -> Json:
+    ports = [
+        {
+            "name": port.get("name", ""),
+            "port": port.get("targetPort", port["port"]),
+            "protocol": port.get("protocol", "TCP"),
+        }
+        for port in item.spec.get("ports", ())
+    ]
+    return {
+        "apiVersion": resources.ENDPOINT_SLICES.api_version,
+        "kind": resources.ENDPOINT_SLICES.kind,
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/service-name": item.name},
+            "ownerReferences": [_owner(item)],
+        },
+        "addressType": "IPv4",
+        "endpoints": endpoints,
+        "ports": ports,
+    }
 
 
 def _has(desired: object, present: object) -> bool:
@@ -192,19 +246,22 @@ def _shown(service: Item) -> Json:
     return {"metadata": metadata, "spec": dict(service.spec)}
 
 
-def _own_service(item: Item) -> CreateObject:
-    owner = {
+def _owner(item: Item) -> Json:
+    return {
         "apiVersion": CHECKED_SERVICES.api_version,
         "kind": CHECKED_SERVICES.kind,
         "name": item.name,
         "uid": item.uid,
         "controller": True,
     }
+
+
+def _own_service(item: Item) -> CreateObject:
     meta = {
         "name": item.name,
         "labels": dict(item.metadata.labels),
         "annotations": dict(item.metadata.annotations),
-        "ownerReferences": [owner],
+        "ownerReferences": [_owner(item)],
     }
     spec = {name: item.spec[name] for name in _COPIED if name in item.spec}
     body = {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}

@@ -174,6 +174,13 @@ TRANSITIONS: Mapping[str, Transition] = {
         "192.0.2.0/24 and 198.18.0.0/15, or loadBalancerIP",
         0.1,
     ),
+    "checked-endpoints": Transition(
+        _BALANCER,
+        "the endpoints of its Service are the VMs of its selector whose probes succeed",
+        "deckhouse, internal/controller of ServiceWithHealthchecks: EndpointSlices of"
+        " its own; in the lab each probe succeeds",
+        0.05,
+    ),
     "checked-service": Transition(
         _BALANCER,
         "ServiceWithHealthchecks makes the Service that it owns: type, ports, traffic"
