@@ -353,6 +353,10 @@ CHECKS: Mapping[str, Check] = {
     "operation-failed": lambda record: operations(record, "Failed"),
     "service-ingress": lambda record: ingresses(record, "web"),
     "checked-service": lambda record: ingresses(record, "checked"),
+    "checked-endpoints": lambda record: any(
+        item is not None and item.endpoints
+        for item in record.versions(resources.ENDPOINT_SLICES, "checked-checked")
+    ),
 }
 
 
