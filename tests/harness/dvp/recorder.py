@@ -14,6 +14,7 @@ KINDS = (
     kinds.ADDRESS_LEASES,
     resources.PODS,
     resources.SERVICES,
+    resources.ENDPOINT_SLICES,
     resources.CLAIMS,
 )
 
