@@ -11,7 +11,7 @@ import datetime
 import enum
 import math
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lib.cloud import steps
 from lib.cloud.model import Address, Seen, Unknown
@@ -320,6 +320,36 @@ class NotOwned:
     def uid(self) -> str:
         """Empty: of no known Service."""
         return ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Adoption:
+    """What takes a load balancer over for a Service.
+
+    addresses: under which it can be reached. owners: "<cluster id>:<Service UID>" of
+    its former ownership tags. steps: in this order, each after the gate of the load
+    balancer. annotations: to be written on the Service afterwards.
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    owners: frozenset[str]
+    steps: tuple[steps.Step, ...]
+    annotations: tuple[tuple[str, str], ...]
+
+
+@runtime_checkable
+class Adopting(Protocol):
+    """What load balancers have beside `LoadBalancers` if they can be taken over."""
+
+    def adoption(self, ref: Ref, id_: str) -> Adoption:
+        """Return what takes a load balancer over, on the word of a person.
+
+        Raises:
+            NotFound: there is none with this ID. InvalidRequest: it cannot be.
+            CloudError: it cannot be read.
+        """
+        ...
 
 
 class LoadBalancers(Protocol):

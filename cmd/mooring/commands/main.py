@@ -3,6 +3,7 @@
 import click
 
 from mooring.commands import (
+    adopt,
     completion,
     doctor,
     get,
@@ -28,6 +29,7 @@ def commands() -> None:
     """Inspect, diagnose and demo Mooring components."""
 
 
+commands.add_command(adopt.adopt)
 commands.add_command(lab.lab)
 commands.add_command(plan.plan)
 commands.add_command(doctor.doctor)

@@ -193,10 +193,13 @@ class FakeNeutron:
         if floating_ip is None:
             raise Refused(404, f"Floating IP {id_} could not be found")
         check_revision(floating_ip, call)
-        port_id = part(call.body, "floatingip").get("port_id")
+        request = part(call.body, "floatingip")
+        port_id = request.get("port_id")
         if port_id != floating_ip["port_id"]:
             self._check_free_port(port_id)
         floating_ip["port_id"] = port_id
+        if "description" in request:
+            floating_ip["description"] = request["description"]
         bump(floating_ip)
         return floating_ip
 

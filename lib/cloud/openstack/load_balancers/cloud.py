@@ -9,6 +9,7 @@ import msgspec
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
     ROLES,
+    Adoption,
     Depth,
     Facts,
     NotOwned,
@@ -25,7 +26,7 @@ from lib.cloud.load_balancers import (
 from lib.cloud.model import Unknown
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.http import client
-from lib.cloud.openstack.load_balancers import pace
+from lib.cloud.openstack.load_balancers import adoption, pace
 from lib.cloud.openstack.load_balancers.plan import actions, report, requests
 from lib.cloud.openstack.load_balancers.plan import plan as plans
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
@@ -187,6 +188,10 @@ class OctaviaLoadBalancers:
             return Gate(GateState.CLOSED, wait_s, report.pending(balancer))
         self._pace.forget(asked.id)
         return Gate(GateState.LOST)
+
+    def adoption(self, ref: Ref, id_: str) -> Adoption:
+        """See `lib.cloud.load_balancers.Adopting`."""
+        return adoption.read(self._api, ref, id_, self._api.now() + TIMEOUT_S)
 
     def owned(
         self, cluster_id: str, roles: Collection[Role] = ROLES
