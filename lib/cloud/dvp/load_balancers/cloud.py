@@ -143,13 +143,14 @@ class DvpLoadBalancers:
         if not asked:
             return {}
         try:
-            return {plan.id: self._gate(plan.id) for plan in asked}
+            deadline = self._reader.deadline()
+            return {plan.id: self._gate(plan.id, deadline) for plan in asked}
         except errors.CloudError as error:
             return {plan.id: Unknown(error) for plan in asked}
 
-    def _gate(self, name: str) -> Gate:
+    def _gate(self, name: str, deadline: float) -> Gate:
         """Open: the object exists. Steps never wait for its address."""
-        for service in self._reader.named(name):
+        for service in self._reader.named(name, deadline):
             if service.metadata.deletion_timestamp is not None:
                 return Gate(GateState.CLOSED, GONE_POLL_S)
             return Gate(GateState.OPEN)

@@ -29,7 +29,8 @@ CATCH_UP_S = 1.0
 class _Shared:
     """What one observation reads for all Services.
 
-    labelled: VMs by each label of load balancers they have.
+    labelled: VMs by each label of load balancers they have. deadline: until when the
+    watches are waited for, by the clock.
     """
 
     services: Mapping[str, ParentService]
@@ -37,6 +38,7 @@ class _Shared:
     created_by_checked: Mapping[str, ParentService]
     vms: Mapping[str, tuple[LabelledVm, ...]]
     labelled: Mapping[str, tuple[LabelledVm, ...]]
+    deadline: float
 
 
 class ParentReader:
@@ -113,7 +115,8 @@ class ParentReader:
 
     def _read(self) -> _Shared:
         # First what costs no request: while a watch fails, nothing is asked.
-        vms = self._machines()
+        deadline = self.deadline()
+        vms = self._machines(deadline)
         services = self._parent.items(kinds.SERVICES)
         self._discover(float("inf"))
         checked = self._checked()
@@ -127,14 +130,30 @@ class ParentReader:
             },
             _by_host(vms),
             _by_label(vms),
+            deadline,
         )
 
-    def _machines(self) -> tuple[VirtualMachine, ...]:
+    def deadline(self) -> float:
+        """Return until when one call for any number of Services waits for watches."""
+        return self._clock() + CATCH_UP_S
+
+    def _find(
+        self, kind: ParentKind[ParentService], name: str, deadline: float
+    ) -> ParentService | None:
+        """Return an object from its store, which shows our own last write.
+
+        Raises:
+            CloudError: it is not known.
+        """
+        left_s = max(0.0, deadline - self._clock())
+        self._parent.wait(kind, name, _exists, left_s)
+        return self._parent.find(kind, name)
+
+    def _machines(self, deadline: float) -> tuple[VirtualMachine, ...]:
         """Return the VMs of the cluster, with all writes of this process."""
         parent, kind = self._parent, kinds.VIRTUAL_MACHINES
         with self._lock:
             names = tuple(self._labelled_vms)
-        deadline = self._clock() + CATCH_UP_S
         for name in names:
             parent.wait(kind, name, _exists, max(0.0, deadline - self._clock()))
         late = {name for name in names if not parent.is_current(kind, name)}
@@ -194,13 +213,14 @@ class ParentReader:
         name = lb_names.object_name(target.ref.uid)
         key = lb_names.label_key(name)
         labelled = shared.labelled.get(key, ())
-        service = find(self._parent, kinds.SERVICES, name)
+        service = self._find(kinds.SERVICES, name, shared.deadline)
         is_plain = service is not None and not observed_service.is_of_checked(service)
         if not is_plain and isinstance(shared.checked, errors.CloudError):
             raise shared.checked
         checked = None
         if self._serves_checked and not isinstance(shared.checked, errors.CloudError):
-            checked = find(self._parent, kinds.HEALTHCHECKED_SERVICES, name)
+            kind = kinds.HEALTHCHECKED_SERVICES
+            checked = self._find(kind, name, shared.deadline)
         is_new = target.spec is not None and service is None and checked is None
         return ParentObjects(
             self._parent.cluster_uuid,
@@ -232,15 +252,15 @@ class ParentReader:
             native, service=service, checked=checked, labelled=labelled
         )
 
-    def named(self, name: str) -> tuple[ParentService, ...]:
-        """Return the load balancers of a name.
+    def named(self, name: str, deadline: float) -> tuple[ParentService, ...]:
+        """Return the load balancers of a name. deadline: see `deadline`.
 
         Raises:
             CloudError: they are not known.
         """
         served = (kinds.SERVICES, kinds.HEALTHCHECKED_SERVICES)
         objects = (
-            find(self._parent, kind, name)
+            self._find(kind, name, deadline)
             for kind in served
             if kind is kinds.SERVICES or self._serves_checked
         )
@@ -275,18 +295,6 @@ class ParentReader:
             for kind, service in objects
             if not observed_service.is_of_checked(service)
         )
-
-
-def find(
-    parent: Parent, kind: ParentKind[ParentService], name: str
-) -> ParentService | None:
-    """Return an object from its store, which shows our own last write.
-
-    Raises:
-        CloudError: it is not known.
-    """
-    parent.wait(kind, name, _exists, CATCH_UP_S)
-    return parent.find(kind, name)
 
 
 def _exists(held: object) -> bool:

@@ -1,13 +1,16 @@
 """The flow of Services on DVP: VMs that the parent refuses to label stop no other."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from lib.cloud.dvp import kinds
+from lib.cloud.dvp.load_balancers import parent_reader
 from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
-from lib.cloud.load_balancers import Node
+from lib.cloud.load_balancers import Cluster, Depth, Node, Ref, Target
+from lib.cloud.steps import Asked
 from lib.kube import errors
 from lib.kube.fake import calls
 from tests.contract.dvp_balancers import FakeParent
@@ -135,3 +138,45 @@ def test_a_label_that_is_left_over_does_not_hold_a_deleted_service(
     assert set(left) == scene.denied
     if denied == 1:
         assert "node-1" in scene.events()[0]
+
+
+class SilentParent(ListedParent):
+    """A parent whose watches do not show our own writes any more."""
+
+    def __init__(self, api: FakeParent) -> None:
+        self.now_s = 100.0
+        super().__init__(api, UUID, lambda: self.now_s)
+
+    def wait(
+        self,
+        kind: kinds.ParentKind[Any],
+        name: str,
+        is_done: Callable[[Any], bool],
+        timeout_s: float,
+    ) -> Any:
+        del kind, name, is_done
+        self.now_s += timeout_s
+        return None
+
+
+@pytest.mark.parametrize("serves_checked", [False, True], ids=["plain", "both kinds"])
+@pytest.mark.parametrize("number", [1, 8, 100])
+def test_a_silent_watch_costs_one_wait_for_any_number_of_services(
+    number: int, *, serves_checked: bool
+) -> None:
+    """One observation, and one question for gates, have one deadline each."""
+    access = SilentParent(FakeParent(serves_checked=serves_checked))
+    cloud = DvpLoadBalancers(access)
+    cloud._reader._clock = lambda: access.now_s
+    targets = [
+        Target(Ref(Cluster(UUID, ""), "default", f"web-{index}", f"uid-{index}"), None)
+        for index in range(number)
+    ]
+    cloud.observe(targets, Depth.TREE)
+    took_s = access.now_s - 100.0
+    cloud.gates({Asked(f"a{index}", 0.0) for index in range(number)})
+    print(
+        f"{number} Services: {took_s:.1f} s, gates {access.now_s - took_s - 100:.1f} s"
+    )
+    assert took_s <= parent_reader.CATCH_UP_S
+    assert access.now_s - 100.0 <= 2 * parent_reader.CATCH_UP_S
