@@ -152,6 +152,7 @@ class DiskStatus(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a disk's status that is read."""
 
     phase: str = ""
+    progress: str = ""
     capacity: str = ""
     storage_class_name: str = ""
     target: DiskTarget = DiskTarget()
@@ -300,40 +301,6 @@ class ParentStorageClass(msgspec.Struct, frozen=True, rename="camel"):
     allow_volume_expansion: bool | None = None
 
 
-class CoresRange(msgspec.Struct, frozen=True):
-    """Numbers of cores. max: 0: no limit. step: 0: any number."""
-
-    min: int = 0
-    max: int = 0
-    step: int = 0
-
-
-class MemoryRange(msgspec.Struct, frozen=True, rename="camel"):
-    """Sizes of memory, quantities each. per_core: of the memory of one core."""
-
-    min: str | int | None = None
-    max: str | int | None = None
-    step: str | int | None = None
-    per_core: "MemoryRange | None" = None
-
-
-class SizingPolicy(msgspec.Struct, frozen=True, rename="camel"):
-    """What a class allows for some numbers of cores.
-
-    core_fractions: percentages, as numbers or with a percent sign; none: any.
-    """
-
-    cores: CoresRange | None = None
-    memory: MemoryRange | None = None
-    core_fractions: tuple[int | str, ...] | None = None
-
-
-class MachineClassSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of a class's spec that is read."""
-
-    sizing_policies: tuple[SizingPolicy, ...] | None = None
-
-
 class ClassStatus(msgspec.Struct, frozen=True):
     """The part of a class's status that is read."""
 
@@ -344,7 +311,6 @@ class VirtualMachineClass(msgspec.Struct, frozen=True):
     """A class of VMs."""
 
     metadata: objects.ObjectMeta
-    spec: MachineClassSpec = MachineClassSpec()
     status: ClassStatus = ClassStatus()
 
 

@@ -8,6 +8,9 @@ _QUOTA = "exceeded quota"
 _DENIED = "denied"
 """Source: k8s.io/apiserver admission webhooks and policies: "... denied the request"
 and "... denied request", an HTTP status 403."""
+_SIZING = "sizing policy of VirtualMachineClass"
+"""Source: deckhouse/virtualization pkg/controller/service (size_policy_service.go,
+errors.go): "does not match the ..." and "does not match any ..."."""
 _KINDS: tuple[tuple[type[kube_errors.KubeError], type[errors.CloudError]], ...] = (
     (kube_errors.AlreadyExists, errors.AlreadyExists),
     (kube_errors.Conflict, errors.Busy),
@@ -15,6 +18,12 @@ _KINDS: tuple[tuple[type[kube_errors.KubeError], type[errors.CloudError]], ...] 
     (kube_errors.Invalid, errors.InvalidRequest),
     (kube_errors.Unavailable, errors.Unavailable),
 )
+
+
+class SizingRejected(errors.InvalidRequest):
+    """The class allows no VM of this size: another spec, or another class, helps."""
+
+    reason = "SizingPolicyNotMatched"
 
 
 def is_missing(error: kube_errors.NotFound, plural: str, name: str) -> bool:
@@ -66,4 +75,6 @@ def _not_found(
 def _forbidden(message: str) -> type[errors.CloudError]:
     if _QUOTA in message:
         return errors.QuotaExceeded
-    return errors.InvalidRequest if _DENIED in message else errors.Forbidden
+    if _DENIED not in message:
+        return errors.Forbidden
+    return SizingRejected if _SIZING in message else errors.InvalidRequest

@@ -22,6 +22,7 @@ LIMIT = 16
 _KINDS = {kind.kind: kind for kind in (DISKS, IMAGES, CLUSTER_IMAGES)}
 _ALIVE = ("Running", "Migrating")
 _USABLE = ("Ready", "Resizing")
+_CAPACITY = "DiskAttachmentCapacityAvailableType"
 _HOLDING = ("InProgress", "Attached", "Terminating")
 
 
@@ -136,7 +137,7 @@ def _waiting(
     if item.phase == "Pending" and used >= LIMIT:
         text = f"VirtualMachine {vm.name} has {used} block devices of {LIMIT}"
         reason = "CapacityReached"
-        return Finding("DiskAttachmentCapacityAvailable", False, reason, text)
+        return Finding(_CAPACITY, False, reason, text)
     return None
 
 
@@ -150,7 +151,7 @@ def _step(
     settled = (
         Finding("BlockDeviceReady", True, "BlockDeviceReady"),
         Finding("VirtualMachineReady", True, "VirtualMachineReady"),
-        Finding("DiskAttachmentCapacityAvailable", True, "CapacityAvailable"),
+        Finding(_CAPACITY, True, "CapacityAvailable"),
     )
     known = () if phase in ("Pending", "Failed") else settled
     lost = (

@@ -121,7 +121,7 @@ def _switched(vm: Item) -> Step | None:
 
 
 def _accept(vm: Item, now: datetime.datetime) -> Step:
-    rows = writes.conditions(vm, now, Finding("Running", False, "NotStarted"))
+    rows = writes.conditions(vm, now, Finding("Running", False, "NotRunning"))
     fields = {"phase": "Pending", "conditions": rows}
     return Step(
         "machine-accepted",
@@ -164,8 +164,8 @@ def _start(
     fields: Json = {"phase": "Starting", "conditions": rows}
 
     def refuse(reason: str, message: str) -> writes.Call:
-        del reason
-        condition = Finding("Running", False, "PodNotStarted", message)
+        del reason, message
+        condition = Finding("Running", False, "PodNotStarted", _NO_POD)
         changed = {"conditions": writes.conditions(vm, now, condition)}
         return writes.status(MACHINES, vm, changed)
 
@@ -174,9 +174,14 @@ def _start(
     return Step("machine-started", vm, calls, refuse)
 
 
-_RUNNING_CLASS = Finding("VirtualMachineClassReady", True, "ClassReady")
+_NO_POD = "Cannot start the virtual machine: creating its instance failed."
+"""Source: deckhouse/virtualization pkg/controller/vm/internal/util.go
+(vmStartupMessage): a fixed text, without that of the API server."""
+_RUNNING_CLASS = Finding("VirtualMachineClassReady", True, "VirtualMachineClassReady")
 _RUNNING_DEVICES = Finding("BlockDevicesReady", True, "BlockDevicesReady")
-_RUNNING_ADDRESS = Finding("VirtualMachineIPAddressReady", True, "AddressReady")
+_RUNNING_ADDRESS = Finding(
+    "VirtualMachineIPAddressReady", True, "VirtualMachineIPAddressReady"
+)
 _PROVISIONED = Finding("ProvisioningReady", True, "ProvisioningReady")
 
 
@@ -208,7 +213,8 @@ def _missing(world: World, vm: Item) -> Finding | None:
     kind = world.get(CLASSES, "", name)
     if kind is None or kind.phase != "Ready":
         text = f"VirtualMachineClass {name} is missing or not Ready"
-        return Finding("VirtualMachineClassReady", False, "ClassNotReady", text)
+        reason = "VirtualMachineClassNotReady"
+        return Finding("VirtualMachineClassReady", False, reason, text)
     for reference in vm.spec["blockDeviceRefs"]:
         problem = _device_problem(world, vm, reference)
         if problem:
@@ -219,7 +225,7 @@ def _missing(world: World, vm: Item) -> Finding | None:
         return Finding("ProvisioningReady", False, "ProvisioningNotReady", problem)
     address = address_of(world, vm)
     if address is None or address.phase not in ("Bound", "Attached"):
-        reason = "AddressNotReady"
+        reason = "VirtualMachineIPAddressNotReady"
         return Finding("VirtualMachineIPAddressReady", False, reason, "no address")
     return None
 

@@ -14,6 +14,11 @@ _FINAL = ("Completed", "Failed", "Superseded")
 _MOVES = ("Migrate", "Evict")
 _ENDS = {"Start": "Running", "Stop": "Stopped", "Restart": "Running"}
 
+_OF_POLICY = "NotApplicableForVirtualMachineRunPolicy"
+_OF_PHASE = "NotApplicableForVirtualMachinePhase"
+_OF_MOVE = "NotApplicableForLiveMigrationPolicy"
+"""Source: deckhouse/virtualization api/core/v1alpha2/vmopcondition."""
+
 
 def decide(world: World, now: datetime.datetime) -> Iterator[Step]:
     """Yield what happens to each operation and its VM."""
@@ -51,10 +56,19 @@ def _problem(item: Item, vm: Item | None) -> str:
     return ""
 
 
+def _reason(item: Item, vm: Item | None) -> str:
+    """Return the reason of an operation that a VM does not allow."""
+    policy = vm.spec.get("runPolicy") if vm is not None else None
+    forbidden = {"Start": "AlwaysOff", "Stop": "AlwaysOn"}.get(item.spec["type"], "")
+    if vm is None:
+        return "VirtualMachineNotFound"
+    return _OF_POLICY if policy == forbidden else _OF_PHASE
+
+
 def _begin(world: World, item: Item, vm: Item | None, now: datetime.datetime) -> Step:
     problem = _problem(item, vm)
     if problem or vm is None:
-        row = Finding("Completed", False, "NotApplicable", problem)
+        row = Finding("Completed", False, _reason(item, vm), problem)
         return _done(item, "Failed", row, now)
     kind = item.spec["type"]
     rows = writes.conditions(item, now, Finding("SignalSent", True, "SignalSent"))
@@ -82,7 +96,7 @@ def _move(
     source = str(vm.status.get("nodeName", ""))
     target = machines.place(world, vm, (source,))
     if target is None:
-        row = Finding("Completed", False, "NotApplicable", "no other node fits")
+        row = Finding("Completed", False, _OF_MOVE, "no other node fits")
         return _done(item, "Failed", row, now)
     state = {"source": {"node": source}, "target": {"node": target}, "result": ""}
     rows = writes.conditions(vm, now, Finding("Migrating", True, "InProgress"))

@@ -14,6 +14,10 @@ TEMPLATES = Resource(
 MACHINE_FINALIZER = f"deckhousemachine.{GROUP}"
 CLUSTERS = Resource(GROUP, VERSION, "deckhouseclusters", "DeckhouseCluster", True)
 CLUSTER_FINALIZER = f"deckhousecluster.{GROUP}"
+CLUSTER_TEMPLATES = Resource(
+    GROUP, VERSION, "deckhouseclustertemplates", "DeckhouseClusterTemplate", True
+)
+"""For a ClusterClass: the core of Cluster API makes DeckhouseClusters of it."""
 CONDITION = "VirtualMachineReady"
 """Type of the condition that shows the state of the VM."""
 FIELD_MANAGER = "capdvp"

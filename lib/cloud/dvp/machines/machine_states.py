@@ -6,7 +6,7 @@ Source: deckhouse/virtualization api/core/v1alpha2 (phases, conditions and reaso
 """
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from lib.cloud.dvp.kinds import VirtualDisk, VirtualMachine
 from lib.cloud.dvp.machines import machine_names, observed_machine
@@ -32,22 +32,32 @@ WAITS = frozenset(
         "DatasourceIsNotReady",
         "DatasourceIsNotFound",
         "StorageClassIsNotReady",
+        "ProvisioningFailed",
         "QuotaExceeded",
     }
 )
-"""Reasons of Ready=False of a disk that waits for others."""
-FAILED = frozenset(
+"""Reasons of Ready=False of a disk that waits for others, or is tried again."""
+PROCEEDS = frozenset(
     {
-        "ProvisioningFailed",
-        "ProvisioningFailedTerminally",
-        "StorageClassProvisionerMismatch",
-        "PVCLost",
+        "Provisioning",
+        "ProvisioningNotStarted",
+        "WaitingForFirstConsumer",
+        "WaitForUserUpload",
     }
 )
-"""Reasons of Ready=False of a disk that never becomes ready."""
-_FAILED_PHASES = ("Failed", "PVCLost")
+"""Reasons of a disk that is being provisioned, whatever its phase: the parent shows
+Failed while an importer Pod is not initialised, and recovers."""
+FAILED = frozenset(
+    {"ProvisioningFailedTerminally", "StorageClassProvisionerMismatch", "PVCLost"}
+)
+"""Reasons, and a phase, of a disk that never becomes ready."""
 _QUOTA = "QuotaExceeded"
-_QUOTA_TEXT = "exceeded quota"
+_OF_DISKS = ("BlockDevicesReady", "Running")
+"""Conditions of a VM that are false as long as one of its disks is not ready."""
+_USABLE = ("Ready", "WaitForFirstConsumer", "Resizing", "Migrating")
+"""Phases of a disk for which no VM waits."""
+_PERCENT_STEP = 10
+"""Progress is shown in such steps, so that an import costs few writes."""
 _AT_ONCE = ("SizingPolicyMatched", "VirtualMachineClassReady")
 """Conditions of a VM that do not become true by themselves."""
 
@@ -63,7 +73,7 @@ def results(
 ) -> Results:
     """Return what is shown of an existing VM."""
     troubles = tuple(_of_disks(native))
-    state = _state(vm, desired, troubles, now)
+    state = _state(native, vm, troubles, now)
     is_provisioned = _is_provisioned(vm, desired)
     return Results(
         state,
@@ -115,8 +125,8 @@ def _addresses(vm: VirtualMachine) -> tuple[Address, ...]:
 
 
 def _state(
+    native: ParentMachine,
     vm: VirtualMachine,
-    desired: DesiredMachine,
     troubles: tuple[Trouble, ...],
     now: datetime.datetime,
 ) -> ConditionState:
@@ -124,7 +134,7 @@ def _state(
     if phase == "Running" and vm.status.ip_address:
         return ConditionState(True, Reason.RUNNING)
     if phase in STARTING:
-        return _starting(vm, troubles, now)
+        return _starting(native, vm, troubles, now)
     fixed = {
         "Running": (None, Reason.NOT_READY, "the VM has no address yet"),
         "Migrating": (
@@ -145,26 +155,55 @@ def _stopped(vm: VirtualMachine) -> str:
 
 
 def _starting(
-    vm: VirtualMachine, troubles: tuple[Trouble, ...], now: datetime.datetime
+    native: ParentMachine,
+    vm: VirtualMachine,
+    troubles: tuple[Trouble, ...],
+    now: datetime.datetime,
 ) -> ConditionState:
-    """Return why a VM does not start; nothing special as long as it may."""
+    """Return why a VM does not start; nothing special as long as it may.
+
+    An import of an image takes many minutes, in which the VM only waits for its disks.
+    """
     if troubles:
         return ConditionState(False, troubles[0][0], _joined(troubles))
-    unmet = tuple(_unmet(vm, now))
-    if not unmet:
-        return CREATING
-    text = "; ".join(unmet)
-    is_quota = any(_QUOTA_TEXT in row for row in unmet)
-    reason = DvpMachineReason.QUOTA if is_quota else DvpMachineReason.BLOCKED
-    return ConditionState(False, reason, text)
-
-
-def _unmet(vm: VirtualMachine, now: datetime.datetime) -> Iterator[str]:
     created = vm.metadata.creation_timestamp
     is_late = created is not None and (now - created).total_seconds() >= LATE_S
+    waits = tuple(_unready_disks(native)) if is_late else ()
+    ignored = _OF_DISKS if waits else ()
+    unmet = tuple(_unmet(vm, ignored, is_late=is_late))
+    if unmet:
+        return ConditionState(False, DvpMachineReason.BLOCKED, "; ".join(unmet))
+    if not waits:
+        return CREATING
+    text = f"the VM waits for its disks: {', '.join(waits)}"
+    return ConditionState(None, Reason.NOT_READY, text)
+
+
+def _unready_disks(native: ParentMachine) -> Iterator[str]:
+    """Yield the disks that are being provisioned, with the progress of each."""
+    for name, disk in sorted(native.disks.items()):
+        phase = disk.status.phase
+        if phase not in _USABLE:
+            yield " ".join(filter(None, (name, phase, _progress(disk))))
+
+
+def _progress(disk: VirtualDisk) -> str:
+    """Return the rounded progress; empty where the parent shows none."""
+    text = disk.status.progress.removesuffix("%")
+    try:
+        percent = float(text)
+    except ValueError:
+        return ""
+    return f"{percent // _PERCENT_STEP * _PERCENT_STEP:.0f}%"
+
+
+def _unmet(
+    vm: VirtualMachine, ignored: Collection[str], *, is_late: bool
+) -> Iterator[str]:
     for row in vm.status.conditions or ():
-        is_special = row.type in _AT_ONCE or _QUOTA_TEXT in row.message
-        if row.status == "False" and row.message and (is_late or is_special):
+        is_due = is_late or row.type in _AT_ONCE
+        is_false = row.status == "False" and row.message
+        if is_false and is_due and row.type not in ignored:
             yield f"{row.type}: {row.reason}: {row.message}"
 
 
@@ -192,19 +231,24 @@ def _of_disks(native: ParentMachine) -> Iterator[Trouble]:
 
 
 def _of_disk(disk: VirtualDisk) -> Trouble | None:
+    """Return what is wrong with a disk. Its reason decides, and then its phase.
+
+    Source: deckhouse/virtualization pkg/controller/vd: each reconciliation
+    computes the phase again, and Failed recovers.
+    """
     ready = observed_machine.condition(disk.status.conditions, "Ready")
     row = ready if ready is not None and ready.status == "False" else None
-    reason = row.reason if row is not None else disk.status.phase
+    reason, phase = row.reason if row is not None else "", disk.status.phase
     message = f": {row.message}" if row is not None and row.message else ""
-    text = f"VirtualDisk {disk.metadata.name}: {reason}{message}"
-    is_failed = disk.status.phase in _FAILED_PHASES
-    if is_failed or (row is not None and row.reason in FAILED):
+    text = f"VirtualDisk {disk.metadata.name}: {reason or phase}{message}"
+    if reason in FAILED or phase in FAILED:
         return DvpMachineReason.DISK_FAILED, text
-    if row is None or row.reason not in WAITS:
-        return None
-    is_quota = row.reason == _QUOTA
-    kind = DvpMachineReason.QUOTA if is_quota else DvpMachineReason.DISK_NOT_READY
-    return kind, text
+    if reason == _QUOTA:
+        return DvpMachineReason.QUOTA, text
+    is_waiting = phase == "Failed" and reason not in PROCEEDS
+    if reason in WAITS or is_waiting:
+        return DvpMachineReason.DISK_NOT_READY, text
+    return None
 
 
 def _joined(troubles: tuple[Trouble, ...]) -> str:

@@ -1,14 +1,17 @@
 """Whether class, image and storage classes allow a machine to be created. Pure.
 
-Source: deckhouse/virtualization api/core (VirtualMachineClass, sizing policies) and
-the validators of VirtualMachine; deckhouse images/capdvp-controller-manager.
+Sizing policies are judged by the parent alone, whose rules differ between versions: see
+`refusals.SizingRejected`. The size of a snapshot is not known: it has none in its
+status, and the parent compares its restore size.
+
+Source: deckhouse/virtualization api/core (VirtualMachineClass, images);
+deckhouse images/capdvp-controller-manager.
 """
 
 import dataclasses
 from collections.abc import Iterable, Iterator
 
 from lib.cloud.dvp import quantity_bytes
-from lib.cloud.dvp.kinds import CoresRange, MemoryRange, SizingPolicy
 from lib.cloud.dvp.machines.desired_machine import DesiredDisk, DesiredMachine
 from lib.cloud.dvp.machines.machine_reasons import DvpMachineReason
 from lib.cloud.dvp.machines.observed_machine import Prerequisites
@@ -63,10 +66,6 @@ def _of_class(desired: DesiredMachine, available: Prerequisites) -> Iterator[Pro
         return
     if machine_class.status.phase != _READY:
         yield _unready(CLASS_FIELD, name, kind, machine_class.status.phase)
-    for problem in sizing(desired, machine_class.spec.sizing_policies or ()):
-        expected = f"{problem.expected} by {kind} {name}"
-        stated = dataclasses.replace(problem, expected=expected)
-        yield _problem(DvpMachineReason.SIZING_POLICY, stated)
 
 
 def _of_image(
@@ -98,76 +97,3 @@ def _of_storage(
             field = disk.class_field
             named = dataclasses.replace(available, offered={field: offered})
             yield _absent(field, disk.storage_class, "StorageClass", named)
-
-
-# ---------------------------------------------------------------- sizing policies
-
-
-def sizing(
-    desired: DesiredMachine, policies: tuple[SizingPolicy, ...]
-) -> Iterator[config.FieldProblem]:
-    """Yield what the policies of a class reject. The one for the cores decides."""
-    if not policies:
-        return
-    of_cores = [
-        policy
-        for policy in policies
-        if policy.cores is None or _is_in(desired.cores, policy.cores)
-    ]
-    if not of_cores:
-        ranges = ", ".join(_range(policy.cores) for policy in policies if policy.cores)
-        field, value = "spec.cpu.cores", str(desired.cores)
-        yield config.FieldProblem(field, value, f"one of {ranges}, as allowed")
-        return
-    policy = of_cores[0]
-    if policy.memory is not None:
-        yield from _memory(desired, policy.memory)
-    allowed = [_percent(fraction) for fraction in policy.core_fractions or ()]
-    if allowed and desired.core_fraction not in allowed:
-        field, value = "spec.cpu.cpuFraction", desired.core_fraction
-        yield config.FieldProblem(field, value, f"one of {', '.join(allowed)}")
-
-
-def _percent(fraction: int | str) -> str:
-    return f"{fraction}%" if isinstance(fraction, int) else fraction
-
-
-def _is_in(cores: int, allowed: CoresRange) -> bool:
-    is_between = allowed.min <= cores and (not allowed.max or cores <= allowed.max)
-    return is_between and not (allowed.step and (cores - allowed.min) % allowed.step)
-
-
-def _range(allowed: CoresRange) -> str:
-    text = f"{allowed.min}-{allowed.max}" if allowed.max else f"{allowed.min} and more"
-    return f"{text} in steps of {allowed.step}" if allowed.step > 1 else text
-
-
-def _memory(
-    desired: DesiredMachine, allowed: MemoryRange
-) -> Iterator[config.FieldProblem]:
-    size = quantity_bytes.size_bytes(desired.memory)
-    expected = _memory_range(allowed)
-    per_core = allowed.per_core
-    is_allowed = _is_size(size, allowed)
-    if is_allowed and per_core is not None:
-        is_allowed = _is_size(size / desired.cores, per_core)
-        expected = f"{_memory_range(per_core)} for each of {desired.cores} cores"
-    if not is_allowed:
-        yield config.FieldProblem("spec.memory", desired.memory, expected)
-
-
-def _is_size(size: float, allowed: MemoryRange) -> bool:
-    least = quantity_bytes.size_bytes(allowed.min)
-    most = quantity_bytes.size_bytes(allowed.max)
-    step = quantity_bytes.size_bytes(allowed.step)
-    is_between = least <= size and (not most or size <= most)
-    return is_between and not (step and (size - least) % step)
-
-
-def _memory_range(allowed: MemoryRange) -> str:
-    parts = [
-        f"at least {allowed.min}" if allowed.min else "",
-        f"at most {allowed.max}" if allowed.max else "",
-        f"in steps of {allowed.step}" if allowed.step else "",
-    ]
-    return ", ".join(filter(None, parts))

@@ -211,13 +211,6 @@ def offered(**changes: Any) -> Prerequisites:
     return dataclasses.replace(objects.OFFERED, offered=names, **changes)
 
 
-CORES: dict[str, Any] = {"cores": {"min": 4, "max": 8}}
-MEMORY: dict[str, Any] = {
-    "cores": {"min": 1, "max": 8},
-    "memory": {"min": "4Gi", "max": "8Gi"},
-}
-PER_CORE: dict[str, Any] = {"memory": {"perCore": {"min": "2Gi", "max": "4Gi"}}}
-STEP: dict[str, Any] = {"memory": {"min": "1Gi", "max": "8Gi", "step": "512Mi"}}
 UNMET: dict[str, tuple[Prerequisites, str, str, Reason | DvpMachineReason]] = {
     "class missing": (
         offered(machine_class=None),
@@ -255,30 +248,6 @@ UNMET: dict[str, tuple[Prerequisites, str, str, Reason | DvpMachineReason]] = {
         f"at least {2**26 + 1}, the bytes of ClusterVirtualImage {IMAGE}",
         DvpMachineReason.IMAGE_TOO_LARGE,
     ),
-    "cores": (
-        offered(machine_class=objects.machine_class(**CORES)),
-        'spec.cpu.cores: unsupported value "2"',
-        f"one of 4-8, as allowed by VirtualMachineClass {CLASS}",
-        DvpMachineReason.SIZING_POLICY,
-    ),
-    "memory": (
-        offered(machine_class=objects.machine_class(**MEMORY)),
-        'spec.memory: invalid value "2Gi"',
-        "at least 4Gi, at most 8Gi",
-        DvpMachineReason.SIZING_POLICY,
-    ),
-    "memory per core": (
-        offered(machine_class=objects.machine_class(**PER_CORE)),
-        'spec.memory: invalid value "2Gi"',
-        "at least 2Gi, at most 4Gi for each of 2 cores",
-        DvpMachineReason.SIZING_POLICY,
-    ),
-    "fraction": (
-        offered(machine_class=objects.machine_class(coreFractions=[10, "20%"])),
-        'spec.cpu.cpuFraction: unsupported value "50%"',
-        "one of 10%, 20%",
-        DvpMachineReason.SIZING_POLICY,
-    ),
 }
 
 
@@ -297,19 +266,22 @@ def test_nothing_is_created_without_its_prerequisites(row: str) -> None:
     assert contains in matching[0]
 
 
-def test_a_class_that_allows_the_machine_is_no_problem() -> None:
-    policies: tuple[dict[str, Any], ...] = (
-        {},
-        {"cores": {"min": 1, "max": 4, "step": 1}, "coreFractions": [50, 100]},
-        {"cores": {"min": 2}, **STEP},
-        {"memory": {"perCore": {"min": "1Gi", "max": "1Gi"}}},
-    )
-    for policy in policies:
-        available = offered(machine_class=objects.machine_class(**policy))
-        native = ParentMachine(objects.identity(), prerequisites=available)
-        assert objects.steps(objects.plan(native)) == [
-            f"create VirtualMachine {objects.NAME} of the parent"
-        ]
+SIZES: dict[str, dict[str, Any]] = {
+    "cores outside": {"cores": {"min": 4, "max": 8}},
+    "the greatest number beside the steps": {"cores": {"min": 1, "max": 2, "step": 2}},
+    "memory between two steps": {"memory": {"min": "1Gi", "max": "8Gi", "step": "3Gi"}},
+    "another fraction": {"coreFractions": [10, "20%"]},
+}
+
+
+@pytest.mark.parametrize("row", SIZES)
+def test_sizing_policies_are_left_to_the_parent(row: str) -> None:
+    """Its rules differ between versions; it may accept what looks wrong here."""
+    available = offered(machine_class=objects.machine_class(**SIZES[row]))
+    native = ParentMachine(objects.identity(), prerequisites=available)
+    assert objects.steps(objects.plan(native)) == [
+        f"create VirtualMachine {objects.NAME} of the parent"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ READY_REASONS: dict[str, DvpMachineReason | None] = {
     "Provisioning": None,
     "ProvisioningNotStarted": None,
     "WaitingForFirstConsumer": None,
-    "ProvisioningFailed": FAILED,
+    "ProvisioningFailed": WAITS,
     "ProvisioningFailedTerminally": FAILED,
     "PVCLost": FAILED,
     "Exporting": None,
@@ -144,6 +144,54 @@ def test_every_reason_of_a_disk_is_shown_and_only_a_final_one_is_a_failure() -> 
         assert (planned.results.failure is not None) is (expected is FAILED)
 
 
+def test_a_disk_that_recovers_was_no_failure_of_the_machine() -> None:
+    """The parent shows Failed while it tries; only a final reason, or phase, counts."""
+    rows: dict[str, tuple[str, str | None, DvpMachineReason | None]] = {
+        "importer not initialised": ("Failed", "ProvisioningNotStarted", None),
+        "quota of the importer": ("Failed", "QuotaExceeded", QUOTA),
+        "storage profile missing": ("Failed", "ProvisioningFailed", WAITS),
+        "no condition": ("Failed", None, WAITS),
+        "unknown reason": ("Failed", "NewReason", WAITS),
+        "final": ("Failed", "ProvisioningFailedTerminally", FAILED),
+        "lost": ("PVCLost", None, FAILED),
+    }
+    for row, (phase, reason, expected) in rows.items():
+        conditions = [condition("Ready", reason)] if reason else []
+        bad = disk(BOOT, phase=phase, conditions=conditions)
+        native = complete(vm=vm("Pending"), disks={**disks(), BOOT: bad})
+        planned = plan(native)
+        print(f"{row:26} {state(planned)} failure: {planned.results.failure}")
+        failed = (False, expected)
+        assert state(planned) == (failed if expected else (None, Reason.NOT_READY))
+        assert (planned.results.failure is not None) is (expected is FAILED)
+
+
+@pytest.mark.parametrize(
+    ("progress", "shown"),
+    [("", f"{BOOT} Provisioning"), ("47.3%", f"{BOOT} Provisioning 40%")],
+)
+def test_a_vm_that_waits_for_an_import_is_not_blocked(
+    progress: str, shown: str
+) -> None:
+    """For many minutes; other conditions that are false are named even then."""
+    waits = condition(
+        "BlockDevicesReady",
+        "BlockDevicesNotReady",
+        "Waiting for block devices to be ready: 0/2.",
+    )
+    imported = disk(BOOT, phase="Provisioning", progress=progress)
+    parts = {"disks": {**disks(), BOOT: imported}}
+    planned = plan(complete(vm=vm("Pending", **LATE, conditions=[waits]), **parts))
+    assert state(planned) == (None, Reason.NOT_READY)
+    assert planned.results.state.message == f"the VM waits for its disks: {shown}"
+    address = condition("VirtualMachineIPAddressReady", "NotReady", "no address left")
+    both = vm("Pending", **LATE, conditions=[waits, address])
+    planned = plan(complete(vm=both, **parts))
+    assert state(planned) == (False, DvpMachineReason.BLOCKED)
+    assert "no address left" in planned.results.state.message
+    assert "block devices" not in planned.results.state.message
+
+
 def test_a_disk_lost_under_a_vm_that_runs_is_no_failure_of_the_machine() -> None:
     lost = {**disks(), MORE: disk(MORE, phase="PVCLost")}
     planned = plan(complete(disks=lost), provider_id=ID)
@@ -155,12 +203,18 @@ def test_a_disk_lost_under_a_vm_that_runs_is_no_failure_of_the_machine() -> None
 def test_what_a_vm_waits_for_is_shown_when_it_lasts_or_cannot_end_by_itself() -> None:
     usual = condition("BlockDevicesReady", "NotReady", "disk is missing")
     sizing = condition("SizingPolicyMatched", "NotMatched", "5 cores")
-    quota = condition("Running", "PodNotStarted", "exceeded quota: cpu")
+    pod = "Cannot start the virtual machine: creating its instance failed."
+    refused = condition("Running", "PodNotStarted", pod)
     for rows, native, expected in (
         ([usual], vm("Pending", conditions=[usual]), None),
         ([usual], vm("Pending", **LATE, conditions=[usual]), DvpMachineReason.BLOCKED),
         ([sizing], vm("Pending", conditions=[sizing]), DvpMachineReason.BLOCKED),
-        ([quota], vm("Pending", conditions=[usual, quota]), QUOTA),
+        ([refused], vm("Pending", conditions=[refused]), None),
+        (
+            [refused],
+            vm("Pending", **LATE, conditions=[refused]),
+            DvpMachineReason.BLOCKED,
+        ),
     ):
         planned = plan(complete(vm=native))
         if expected is None:

@@ -74,10 +74,22 @@ def refuse(error: errors.KubeError, plural: str) -> Arrange:
     return arrange
 
 
+SIZING = errors.Forbidden(
+    'admission webhook "vm.virtualization-controller.validate.d8-virtualization" denied'
+    ' the request: does not match any sizing policy of VirtualMachineClass "small": its'
+    " 2 CPU core(s) fall outside the allowed ranges (4-8); set the number of cores"
+    " (spec.cpu.cores) accordingly",
+    operation="POST",
+    status=403,
+)
+"""Source: deckhouse/virtualization pkg/controller/service/errors.go."""
+
+
 def sized(stage: Stage) -> None:
-    policy = {"cores": {"min": 4, "max": 8}}
-    about = {"metadata": {"name": "small"}, "spec": {"sizingPolicies": [policy]}}
-    stage.parent.put(CLASSES, {**about, "status": {"phase": "Ready"}})
+    stage.parent.put(
+        CLASSES, {"metadata": {"name": "small"}, "status": {"phase": "Ready"}}
+    )
+    stage.parent.faults += [calls.Fault(SIZING, "create", VMS.plural)] * 99
 
 
 OTHER = {ownership.CLUSTER: UUID, ownership.OWNER_UID: "another"}
@@ -119,9 +131,10 @@ ROWS = {
     ),
     "sizing policy not met": BadInput(
         "SizingPolicyNotMatched",
-        'spec.cpu.cores: unsupported value "2": must be one of 4-8',
+        "its 2 CPU core(s) fall outside the allowed ranges (4-8)",
         sized,
         spec=(("vmClassName", "small"),),
+        is_retried=True,
     ),
     "image larger than its disk": BadInput(
         "ImageLargerThanDisk",
