@@ -16,7 +16,9 @@ from lib.lab.dvp.kinds import Json
 class Policy:
     """One rule. fact: the behaviour of the platform that it is based on.
 
-    expression: CEL, true for what is admitted. operations: CREATE, UPDATE.
+    expression: CEL, true for what is admitted. operations: CREATE, UPDATE. params: kind
+    of which every object is `params` of the expression once; None: none is. reason: of
+    the refusal; a webhook of the platform answers Forbidden.
     """
 
     name: str
@@ -25,6 +27,8 @@ class Policy:
     expression: str
     message: str
     fact: str
+    params: Resource | None = None
+    reason: str = "Invalid"
 
 
 _BOTH = ("CREATE", "UPDATE")
@@ -55,7 +59,57 @@ _SAME_SOURCE = (
     " object.spec.dataSource == oldObject.spec.dataSource))"
 )
 
+_CORES = "object.spec.cpu.cores"
+_MEMORY = "quantity(string(object.spec.memory.size))"
+_FRACTION = (
+    "(has(object.spec.cpu.coreFraction) ? object.spec.cpu.coreFraction : '100%')"
+)
+_ALLOWED = (
+    # The policy of which the range contains the number of cores; they do not overlap.
+    f"has(p.cores) && {_CORES} >= p.cores.min && {_CORES} <= p.cores.max"
+    f" && (!has(p.cores.step) || p.cores.step == 0 || {_CORES} == p.cores.max"
+    f" || ({_CORES} - p.cores.min) % p.cores.step == 0)"
+    " && (!has(p.coreFractions) || p.coreFractions.size() == 0"
+    f" || p.coreFractions.exists(f, string(f) + '%' == {_FRACTION}))"
+    " && (!has(p.memory) || !has(p.memory.min)"
+    f" || {_MEMORY}.compareTo(quantity(string(p.memory.min))) >= 0)"
+    " && (!has(p.memory) || !has(p.memory.max)"
+    f" || {_MEMORY}.compareTo(quantity(string(p.memory.max))) <= 0)"
+)
+
 POLICIES = (
+    Policy(
+        "machine-sizing",
+        kinds.MACHINES,
+        _BOTH,
+        "has(object.metadata.deletionTimestamp)"
+        " || params.metadata.name != object.spec.virtualMachineClassName"
+        " || !has(params.spec.sizingPolicies)"
+        " || params.spec.sizingPolicies.size() == 0"
+        f" || params.spec.sizingPolicies.exists(p, {_ALLOWED})",
+        "does not match any sizing policy of VirtualMachineClass",
+        "VirtualMachine: sizing_policy_validator.go, at each CREATE and UPDATE, also of"
+        " a label; size_policy_service.go, without steps of memory and memory per core",
+        kinds.CLASSES,
+        "Forbidden",
+    ),
+    Policy(
+        "machine-cpu-count",
+        kinds.MACHINES,
+        _BOTH,
+        f"{_CORES} <= 248 && ({_CORES} <= 16 || ({_CORES} <= 32 && {_CORES} % 2 == 0)"
+        f" || ({_CORES} <= 64 && {_CORES} % 4 == 0) || {_CORES} % 8 == 0)",
+        "the number of cores must be 248 at most, and a multiple of the sockets",
+        "VirtualMachine: cpu_count_validator.go, common/vm CalculateCoresAndSockets",
+    ),
+    Policy(
+        "disk-name",
+        kinds.DISKS,
+        ("CREATE",),
+        "!object.metadata.name.contains('.')",
+        "the name of a VirtualDisk must not contain a dot",
+        "VirtualDisk: name_validator.go",
+    ),
     Policy(
         "machine-name",
         kinds.MACHINES,
@@ -166,24 +220,34 @@ def _policy(policy: Policy) -> Json:
             "resources": [policy.kind.plural],
         }
     ]
+    validation = {
+        "expression": policy.expression,
+        "message": policy.message,
+        "reason": policy.reason,
+    }
+    spec: Json = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": rules},
+        "validations": [validation],
+    }
+    if policy.params is not None:
+        kind = policy.params
+        spec["paramKind"] = {"apiVersion": kind.api_version, "kind": kind.kind}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": _name(policy)},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": rules},
-            "validations": [
-                {"expression": policy.expression, "message": policy.message}
-            ],
-        },
+        "spec": spec,
     }
 
 
 def _binding(policy: Policy) -> Json:
+    spec: Json = {"policyName": _name(policy), "validationActions": ["Deny"]}
+    if policy.params is not None:
+        spec["paramRef"] = {"selector": {}, "parameterNotFoundAction": "Allow"}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": _name(policy)},
-        "spec": {"policyName": _name(policy), "validationActions": ["Deny"]},
+        "spec": spec,
     }

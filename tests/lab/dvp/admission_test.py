@@ -22,6 +22,7 @@ from lib.lab.dvp.kinds import (
     OPERATIONS,
 )
 from lib.lab.dvp.project import Project
+from lib.lab.run import waiting
 from tests.harness.dvp import dvp_parent
 from tests.harness.dvp.dvp_parent import DvpParent
 
@@ -141,6 +142,13 @@ CHANGES: Mapping[str, Sequence[tuple[Resource, str, Json, str]]] = {
     "disk-terminating": (
         (DISKS, "Terminating", {"spec": {SIZE: {"size": "2Gi"}}}, "being deleted"),
     ),
+    "machine-cpu-count": (
+        (MACHINES, "", {"spec": {"cpu": {"cores": 18}}}, ""),
+        (MACHINES, "", {"spec": {"cpu": {"cores": 17}}}, "multiple of the sockets"),
+        (MACHINES, "", {"spec": {"cpu": {"cores": 256}}}, "248 at most"),
+    ),
+    "machine-sizing": ((MACHINES, "", {"metadata": {"labels": {"a": "b"}}}, ""),),
+    "disk-name": (),
 }
 """By policy: kind, phase of the object, change, and a part of the message or "": it is
 accepted. Policies about creation alone have their rows in REFUSED and NAMES."""
@@ -154,7 +162,7 @@ def refusal(parent: DvpParent, kind: Resource, project: Project, body: Json) -> 
     ).encode()
     try:
         parent.api.create(kind, text, space, timeout_s=30, query={"dryRun": "All"})
-    except kube_errors.Invalid as error:
+    except (kube_errors.Invalid, kube_errors.Forbidden) as error:
         return str(error)
     return ""
 
@@ -202,17 +210,48 @@ def test_each_policy_judges_changes(kept: DvpParent, project: Project) -> None:
             assert bool(expected) == bool(message)
 
 
-def changed(parent: DvpParent, kind: Resource, project: Project, change: Json) -> str:
+def changed(
+    parent: DvpParent,
+    kind: Resource,
+    project: Project,
+    change: Json,
+    name: str = "kept",
+) -> str:
     """Return the message with which a change is refused; empty: it is accepted."""
     try:
         parent.api.patch(
             kind,
-            "kept",
+            name,
             json.dumps(change).encode(),
             project.namespace,
             timeout_s=30,
             query={"dryRun": "All"},
         )
-    except kube_errors.Invalid as error:
+    except (kube_errors.Invalid, kube_errors.Forbidden) as error:
         return str(error)
     return ""
+
+
+def test_a_class_that_is_restricted_refuses_every_write_of_its_vms(
+    parent: DvpParent, project: Project
+) -> None:
+    """Also of a label: the VM can be changed again once it is resized, or deleted."""
+    objects = parent.objects(project)
+    allowed = {"cores": {"min": 4, "max": 8}}
+    spec = {"cpu": {"type": "Host"}}
+    objects.make(CLASSES, "restricted", spec=spec)
+    sized = {**VALID[MACHINES], "virtualMachineClassName": "restricted"}
+    with parent.holding("* sized"):
+        objects.make(MACHINES, "sized", spec=sized)
+        policies_ = {"spec": {"sizingPolicies": [allowed]}}
+        objects.patch(CLASSES, "restricted", **policies_)
+        label = {"metadata": {"labels": {"a": "b"}}}
+        waiting.until(
+            "the label is refused",
+            lambda: "sizing policy"
+            in changed(parent, MACHINES, project, label, "sized"),
+        )
+        resized = {**label, "spec": {"cpu": {"cores": 4}}}
+        assert changed(parent, MACHINES, project, resized, "sized") == ""
+        objects.delete(MACHINES, "sized")
+    objects.delete(CLASSES, "restricted")
