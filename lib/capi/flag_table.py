@@ -100,7 +100,13 @@ DRY_RUN = Flag(
     False,
     "Log actions without any write; no Lease is acquired.",
 )
+_NO_ZAP = "the log is that of --logging-format and --v"
 _INERT = (
+    Flag("zap-devel", kinds.BOOLEAN, False, "Ignored.", no_effect=_NO_ZAP),
+    Flag("zap-encoder", kinds.TEXT, "", "Ignored.", no_effect=_NO_ZAP),
+    Flag("zap-log-level", kinds.TEXT, "", "Ignored.", no_effect=_NO_ZAP),
+    Flag("zap-stacktrace-level", kinds.TEXT, "", "Ignored.", no_effect=_NO_ZAP),
+    Flag("zap-time-encoding", kinds.TEXT, "", "Ignored.", no_effect=_NO_ZAP),
     Flag("webhook-cert-path", kinds.TEXT, "", "Ignored.", no_effect=_NO_WEBHOOK),
     Flag("webhook-cert-name", kinds.TEXT, "", "Ignored.", no_effect=_NO_WEBHOOK),
     Flag("webhook-cert-key", kinds.TEXT, "", "Ignored.", no_effect=_NO_WEBHOOK),

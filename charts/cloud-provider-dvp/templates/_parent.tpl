@@ -65,7 +65,7 @@
 
 {{/* CRDs that another release has installed. */}}
 {{- define "parent.checkKinds" -}}
-{{- range $name := list "deckhouseclusters.infrastructure.cluster.x-k8s.io" "deckhousemachines.infrastructure.cluster.x-k8s.io" "deckhousemachinetemplates.infrastructure.cluster.x-k8s.io" "dvpinstanceclasses.deckhouse.io" }}
+{{- range $name := list "deckhouseclusters.infrastructure.cluster.x-k8s.io" "deckhouseclustertemplates.infrastructure.cluster.x-k8s.io" "deckhousemachines.infrastructure.cluster.x-k8s.io" "deckhousemachinetemplates.infrastructure.cluster.x-k8s.io" "dvpinstanceclasses.deckhouse.io" }}
 {{- $live := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name }}
 {{- $served := list }}
 {{- range $version := dig "spec" "versions" list $live }}

@@ -16,7 +16,7 @@ from lib.cloud.machines import Bootstrap, BootstrapData
 from lib.doctor import machine_api, rights
 from lib.machines.kinds import Kinds
 
-CONTRACTS = ("cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2")
+CONTRACTS = ("cluster.x-k8s.io/v1beta2",)
 """Labels of the CRDs, of the contracts that they fulfil."""
 REMEDIES = parent_checkup.REMEDIES
 KINDS = Kinds(
@@ -30,7 +30,12 @@ KINDS = Kinds(
 
 def machines() -> machine_api.MachineProvider:
     """Return what `mooring doctor` expects of capdvp in its cluster."""
-    kinds = (capi_kinds.CLUSTERS, capi_kinds.MACHINES, capi_kinds.TEMPLATES)
+    kinds = (
+        capi_kinds.CLUSTERS,
+        capi_kinds.CLUSTER_TEMPLATES,
+        capi_kinds.MACHINES,
+        capi_kinds.TEMPLATES,
+    )
     return machine_api.MachineProvider(
         "capdvp",
         (KINDS.clusters, KINDS.owners),

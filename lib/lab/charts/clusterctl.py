@@ -22,6 +22,9 @@ VARIABLES: Mapping[str, str] = {
     "variable-uuid": "CLUSTER_UUID",
 }
 """Values with which the chart is rendered, and the variables that replace them."""
+_CONTAINER = "        - name: {}\n          image:"
+"""The container of the program. Source: clusterctl provider contract: it must be called
+manager, by which clusterctl and tools that follow it find the program."""
 _VALUES = """\
 image: clusterctl.invalid/image:0
 parent: {secretName: variable-secret, namespace: variable-namespace}
@@ -51,6 +54,7 @@ def components(where: places.Places, root: pathlib.Path) -> str:
         values = pathlib.Path(folder) / "values.yaml"
         values.write_text(_VALUES)
         rendered = charts.render_from(where, chart, values, snapshot)
+    rendered = rendered.replace(_CONTAINER.format(CHART), _CONTAINER.format("manager"))
     for value, variable in VARIABLES.items():
         rendered = rendered.replace(value, f"${{{variable}}}")
     return "---\n".join([_HEAD, *crds, rendered.removeprefix("---\n")])

@@ -39,6 +39,9 @@ MACHINES = _core("machines", "Machine")
 DEPLOYMENTS = _core("machinedeployments", "MachineDeployment")
 DVP_CLUSTERS = _provider("deckhouseclusters", "DeckhouseCluster")
 DVP_MACHINES = _provider("deckhousemachines", "DeckhouseMachine")
+DVP_CLUSTER_TEMPLATES = _provider(
+    "deckhouseclustertemplates", "DeckhouseClusterTemplate"
+)
 DVP_TEMPLATES = _provider("deckhousemachinetemplates", "DeckhouseMachineTemplate")
 CONTROL_PLANES = Resource(
     CONTROL, "v1alpha1", "externalcontrolplanes", "ExternalControlPlane", True

@@ -18,6 +18,7 @@ FIELDS = (
     "conditions",
     "terminal failure",
     "templates",
+    "cluster template",
     "order of reading",
 )
 RULES = (

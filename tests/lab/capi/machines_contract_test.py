@@ -21,6 +21,7 @@ from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
 from lib.lab.dvp.kinds import DISKS
 from lib.lab.dvp.kinds import MACHINES as VMS
+from lib.lab.dvp.workload_objects import DVP_CLUSTER_TEMPLATES
 from lib.lab.kube import cluster
 from lib.lab.run import waiting
 from tests.harness.kube import audit
@@ -367,6 +368,19 @@ def templates(live: Live) -> str:
     node = {"architecture": "amd64", "operatingSystem": "linux"}
     assert shown["nodeInfo"] == node
     return f"cloned {', '.join(cloned)}; capacity {shown['capacity']}"
+
+
+@row("cluster template")
+def cluster_template(live: Live) -> str:
+    """A ClusterClass refers to it: it is accepted, kept and deleted."""
+    objects = live.stage.fleet.objects
+    spec: Json = {"template": {"spec": {}}}
+    objects.make(DVP_CLUSTER_TEMPLATES, "class", spec=spec)
+    stored = objects.get(DVP_CLUSTER_TEMPLATES, "class") or {}
+    assert stored["spec"] == spec
+    assert "status" not in stored
+    objects.delete(DVP_CLUSTER_TEMPLATES, "class")
+    return "created, read and deleted"
 
 
 @row("order of reading")

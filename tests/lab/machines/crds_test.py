@@ -38,7 +38,8 @@ def kind_of(kind: str, plural: str) -> resources.Resource:
 CLUSTERS = kind_of("DeckhouseCluster", "deckhouseclusters")
 MACHINES = kind_of("DeckhouseMachine", "deckhousemachines")
 TEMPLATES = kind_of("DeckhouseMachineTemplate", "deckhousemachinetemplates")
-KINDS = (CLUSTERS, MACHINES, TEMPLATES)
+CLUSTER_TEMPLATES = kind_of("DeckhouseClusterTemplate", "deckhouseclustertemplates")
+KINDS = (CLUSTERS, CLUSTER_TEMPLATES, MACHINES, TEMPLATES)
 
 Json = dict[str, Any]
 LEAST: Json = {
@@ -330,7 +331,7 @@ def rejection(call: Any) -> str:
     return ""
 
 
-def test_the_definitions_are_accepted_with_the_labels_of_both_contracts(
+def test_the_definitions_are_accepted_with_the_label_of_the_contract(
     crds: client.Api,
 ) -> None:
     names = {definition["metadata"]["name"] for definition in definitions()}
@@ -342,7 +343,7 @@ def test_the_definitions_are_accepted_with_the_labels_of_both_contracts(
         assert (states["NamesAccepted"], states["Established"]) == ("True", "True")
         assert states.get("NonStructuralSchema", "False") == "False"
         labels = definition["metadata"]["labels"]
-        assert labels["cluster.x-k8s.io/v1beta1"] == "v1alpha1"
+        assert "cluster.x-k8s.io/v1beta1" not in labels
         assert labels["cluster.x-k8s.io/v1beta2"] == "v1alpha1"
         assert labels["cluster.x-k8s.io/provider"] == "infrastructure-dvp"
 

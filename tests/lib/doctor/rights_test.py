@@ -91,6 +91,8 @@ def test_only_the_rights_of_one_role() -> None:
     own, every = set(rights.parse(text, "capdvp")), set(rights.parse(text))
     assert {right.verb for right in every - own} == {
         "get",
+        "list",
+        "watch",
         "create",
         "update",
         "patch",

@@ -95,10 +95,11 @@ def scope(case: Case) -> str:
 def labels(case: Case) -> str:
     for document in crds().values():
         version = document["spec"]["versions"][0]["name"]
-        for contract in ("v1beta1", "v1beta2"):
-            label = document["metadata"]["labels"][f"cluster.x-k8s.io/{contract}"]
-            assert label == version
-    return "v1beta1, v1beta2"
+        labels = document["metadata"]["labels"]
+        assert labels["cluster.x-k8s.io/v1beta2"] == version
+        # Machines are read as v1beta2, which a core before 1.11 does not serve.
+        assert "cluster.x-k8s.io/v1beta1" not in labels
+    return "v1beta2"
 
 
 @row("InfraCluster endpoint")
@@ -217,6 +218,19 @@ def templates(case: Case) -> str:
     status = schema("DeckhouseMachineTemplate", "status")["properties"]
     assert {"capacity", "nodeInfo"} <= set(status)
     return f"{len(of_template)} fields as in the machine"
+
+
+@row("cluster template")
+def cluster_template(case: Case) -> str:
+    """For a ClusterClass; nothing is written on it, and it has no status."""
+    cluster = schema("DeckhouseCluster", "spec")["properties"]
+    whole = schema("DeckhouseClusterTemplate")["properties"]
+    template = whole["spec"]["properties"]["template"]
+    assert set(template["properties"]) == {"metadata", "spec"}
+    assert template["properties"]["spec"]["properties"] == cluster
+    assert template["required"] == ["spec"]
+    assert "status" not in whole
+    return f"{len(cluster)} field as in the cluster"
 
 
 @row("order of reading")
@@ -448,6 +462,9 @@ def clusterctl(case: Case) -> str:
         == "infrastructure-dvp"
     ]
     assert {"Namespace", "CustomResourceDefinition", "Deployment"} <= set(labelled)
+    (program,) = (row_ for row_ in documents if row_["kind"] == "Deployment")
+    containers = program["spec"]["template"]["spec"]["containers"]
+    assert [container["name"] for container in containers] == ["manager"]
     return f"{len(documents)} objects in one file, contract v1beta2"
 
 
@@ -459,4 +476,4 @@ def test_row_of_the_contract(name: str, make_ground: Any, make_process: Any) -> 
 
 def test_no_row_is_missing() -> None:
     assert set(CHECKS) == {*FIELDS, *RULES}
-    assert len(CHECKS) == 25
+    assert len(CHECKS) == 26

@@ -603,4 +603,4 @@ def test_kinds_of_both_umbrellas_are_different() -> None:
             crd = yaml.safe_load(file.read_text())["metadata"]["name"]
             assert kinds.setdefault(crd, umbrella) == umbrella
     print(kinds)
-    assert len(kinds) == 6
+    assert len(kinds) == 7
