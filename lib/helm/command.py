@@ -14,6 +14,8 @@ from typing import Protocol
 from lib.helm import child, errors, model, outcome
 
 LEAST = (3, 18)
+BROKEN = frozenset({(3, 18, 0)})
+"""It renders large numbers of values as floats. Source: helm 3.18.1, release notes."""
 """Source: labels on release Secrets and --labels of upgrade."""
 SERVER_SIDE = (4, 0)
 """Source: helm 4 applies on the server and fails with a conflict where another program
@@ -92,13 +94,16 @@ class Command:
         ended = self._run(arguments, child.Limits(VERSION_LIMIT_S), cancel)
         outcome.require(ended, "version", frozenset())
         text = ended.output.decode(errors="replace").strip()
-        match_ = re.match(r"v?(\d+)\.(\d+)", text)
-        if match_ is None or (int(match_[1]), int(match_[2])) < LEAST:
+        match_ = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text)
+        version = tuple(int(part or 0) for part in match_.groups()) if match_ else ()
+        if version[:2] < LEAST or version in BROKEN:
             least = ".".join(map(str, LEAST))
+            broken = ", ".join(".".join(map(str, bad)) for bad in sorted(BROKEN))
             raise errors.HelmMissing(
-                f'helm version: invalid value "{text[:40]}": must be {least} or later'
+                f'helm version: invalid value "{text[:40]}": must be {least} or later,'
+                f" not {broken}"
             )
-        self._versions.append((int(match_[1]), int(match_[2])))
+        self._versions.append((version[0], version[1]))
         return text
 
     def upgrade(self, run: model.Upgrade, cancel: threading.Event) -> None:

@@ -61,8 +61,8 @@ class Actor:
         match action:
             case actions.AddFinalizer():
                 self._finalizers(snapshot, (FINALIZER,), ())
-            case actions.RemoveFinalizer():
-                self._finalizers(snapshot, (), (FINALIZER,))
+            case actions.RemoveFinalizer(names=names):
+                self._finalizers(snapshot, (), names or (FINALIZER,))
             case actions.EnsureCredentials(secret=name):
                 self._ensure_credentials(snapshot, name)
             case actions.ReadChart():
@@ -259,16 +259,20 @@ class Actor:
             "OpenStackDeployment", snapshot.namespace, snapshot.name, status
         )
         body["metadata"]["uid"] = snapshot.uid  # never creates another object
-        answer = self._api.patch(
-            resources.OPENSTACK_DEPLOYMENTS,
-            snapshot.name,
-            msgspec.json.encode(body),
-            snapshot.namespace,
-            subresource="status",
-            content_type=client.APPLY_PATCH,
-            query=_APPLY,
-            timeout_s=TIMEOUT_S,
-        )
+        try:
+            answer = self._api.patch(
+                resources.OPENSTACK_DEPLOYMENTS,
+                snapshot.name,
+                msgspec.json.encode(body),
+                snapshot.namespace,
+                subresource="status",
+                content_type=client.APPLY_PATCH,
+                query=_APPLY,
+                timeout_s=TIMEOUT_S,
+            )
+        except errors.NotFound:
+            self._deployments.remove(snapshot.document)
+            return
         self._keep(answer)
         ref = events.ObjectRef(
             "OpenStackDeployment",

@@ -15,7 +15,12 @@ class AddFinalizer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Action: the deletion of the OpenStackDeployment may be completed."""
+    """Action: the deletion of the OpenStackDeployment may be completed.
+
+    names: finalizers of the reference; empty: our own.
+    """
+
+    names: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

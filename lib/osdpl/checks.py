@@ -20,6 +20,8 @@ from lib.process import decoding
 TIMEOUT_S = 10.0
 REFUSED_S = 30.0
 """For so long a write that was refused is reported; then it is tried again."""
+ROCKOON, ROCKOON_NAMESPACE = "rockoon", "osh-system"
+"""Deployment of the reference, and its namespace. Source: its chart and settings."""
 _DEPLOYMENTS = resources.OPENSTACK_DEPLOYMENTS
 LEVEL = "pod-security.kubernetes.io/enforce"
 
@@ -77,6 +79,32 @@ class Checks:
     def refused(self, blocker: Blocker) -> None:
         """Note why the API server has refused a write that others depend on."""
         self._refused = (self._clock() + REFUSED_S, blocker)
+
+    def exists(self, key: str) -> bool:
+        """Report whether an OpenStackDeployment exists; unknown: it does.
+
+        Kopf may miss a deletion; see lib/operator_edge/objects.py.
+        """
+        namespace, _, name = key.partition("/")
+        try:
+            self._api.read(_DEPLOYMENTS, name, namespace, timeout_s=TIMEOUT_S)
+        except errors.NotFound:
+            return False
+        except errors.KubeError:
+            return True
+        return True
+
+    def is_reference_absent(self) -> bool:
+        """Report whether the reference's Deployment does not exist; unknown: no."""
+        try:
+            self._api.read(
+                resources.DEPLOYMENTS, ROCKOON, ROCKOON_NAMESPACE, timeout_s=TIMEOUT_S
+            )
+        except errors.NotFound:
+            return True
+        except errors.KubeError:
+            return False
+        return False
 
     def deletion(self) -> tuple[tuple[Blocker, ...], bool]:
         """Return why a deletion must wait, and whether the definition is deleted.

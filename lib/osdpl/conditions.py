@@ -227,6 +227,16 @@ def _has_begun_deletion(rows: Iterable[Document]) -> bool:
     )
 
 
+def kept_by(finalizers: Sequence[str]) -> tuple[Condition, ...]:
+    """Return the conditions of a deleted object that finalizers of others keep."""
+    words = (
+        "no release is installed any more; the object is kept by the finalizers of"
+        f" other programs: {', '.join(finalizers)}"
+    )
+    deleted = Condition(APPLIED, False, _REASONS[Phase.DELETING], words)
+    return (accepted(()), deleted)
+
+
 def deleting(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     """Return the conditions of a deletion that has not failed."""
     return tuple(

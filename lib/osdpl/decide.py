@@ -37,7 +37,14 @@ from lib.osdpl.actions import (
 )
 from lib.osdpl.conditions import Condition, ServiceState
 from lib.osdpl.rules import openstack, table
-from lib.osdpl.snapshot import Blocker, Desired, Document, Refused, Snapshot
+from lib.osdpl.snapshot import (
+    Blocker,
+    Desired,
+    Document,
+    Refused,
+    Snapshot,
+    reference_finalizers,
+)
 from lib.osdpl.states import ReleaseState, State, Step
 from lib.process.config import FieldProblem
 from lib.reconcile.outcome import Outcome
@@ -53,8 +60,8 @@ BLOCKED_S = 30.0
 
 def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     """Return the actions for one OpenStackDeployment."""
-    if snapshot.held:
-        return Outcome((), HELD_S)
+    if snapshot.held or _is_served_by_another(snapshot):
+        return Outcome((), HELD_S if snapshot.held else None)
     if snapshot.key != snapshot.oldest:
         words = (
             f"only one OpenStackDeployment per cluster is supported:"
@@ -71,6 +78,18 @@ def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     if snapshot.blockers:
         return _blocked(snapshot, snapshot.blockers, now)
     return _serve(snapshot, snapshot.desired, now)
+
+
+def _is_served_by_another(snapshot: Snapshot) -> bool:
+    """Report whether a controller of another namespace has written the conditions."""
+    reasons = [blocker.reason for blocker in snapshot.blockers]
+    if Refused.NAMESPACE_NOT_SERVED not in reasons:
+        return False
+    rows = (snapshot.document.get("status") or {}).get("conditions") or ()
+    accepted = [row for row in rows if row["type"] == conditions.ACCEPTED]
+    return any(
+        row.get("reason") != Refused.NAMESPACE_NOT_SERVED.value for row in accepted
+    )
 
 
 def _serve(
@@ -428,6 +447,24 @@ def _blocked(
     return Outcome(tuple(_report(snapshot, reported, now)), BLOCKED_S)
 
 
+def _finalizers_of_others(
+    snapshot: Snapshot, now: datetime.datetime
+) -> Outcome[Action]:
+    """Report what keeps an object whose releases are deleted.
+
+    The reference's finalizers are removed when it does not run any more.
+    """
+    reference = reference_finalizers(snapshot.document)
+    if reference and snapshot.is_reference_absent:
+        return Outcome((RemoveFinalizer(reference),))
+    others = snapshot.document["metadata"].get("finalizers") or ()
+    if not others:
+        return Outcome()
+    reported = conditions.kept_by(tuple(others))
+    wait_s = BLOCKED_S if reference else None
+    return Outcome(tuple(_report(snapshot, reported, now)), wait_s)
+
+
 def deletion_problems(snapshot: Snapshot) -> tuple[FieldProblem, ...]:
     """Return why an OpenStackDeployment must not be deleted now."""
     change = applied.deletion_of(snapshot.document, snapshot.status, snapshot.revisions)
@@ -442,7 +479,7 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     Running installations are canceled first. No chart is read, so none has to exist.
     """
     if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
-        return Outcome()
+        return _finalizers_of_others(snapshot, now)
     if snapshot.unlisted:
         # A release that is not listed yet would run on, owned by no object.
         return _blocked(snapshot, snapshot.unlisted, now)

@@ -23,6 +23,7 @@ from lib.osdpl import (
     settings,
     work,
 )
+from lib.osdpl import snapshot as snapshots
 from lib.osdpl.settings import OsdplSettings
 from lib.osdpl.snapshot import (
     Blocker,
@@ -112,7 +113,7 @@ class Observer:
         return snapshots
 
     def _snapshot(self, key: str, document: Document) -> Snapshot:
-        oldest = self._deployments.by_age()[0]
+        oldest = self._oldest(key)
         if key != oldest:
             return Snapshot(key, document, oldest)
         namespace = key.partition("/")[0]
@@ -138,6 +139,7 @@ class Observer:
         if is_deleted:
             waits, is_definition_deleted = self._checks.deletion()
             unlisted = (*unlisted, *waits)
+        left = snapshots.reference_finalizers(document) if is_deleted else ()
         blockers = (*self._checks.blockers(), *unlisted, *self._bundles_of_others())
         return Snapshot(
             key=key,
@@ -148,6 +150,7 @@ class Observer:
             blockers=blockers,
             unlisted=unlisted,
             is_definition_deleted=is_definition_deleted,
+            is_reference_absent=bool(left) and self._checks.is_reference_absent(),
             desired=desired,
             revisions=revisions,
             earlier=self._pending_at_first(revisions),
@@ -163,6 +166,16 @@ class Observer:
                 name: self._clock() - at for name, at in self._statuses.items()
             },
         )
+
+    def _oldest(self, key: str) -> str:
+        """Return the oldest object; one before this one is read again first."""
+        for older in self._deployments.by_age():
+            if older == key or self._checks.exists(older):
+                return older
+            missed = self._deployments.get(older)
+            if missed is not None:
+                self._deployments.remove(missed)
+        return key
 
     def _pending_at_first(
         self, revisions: Mapping[str, helm.Revision]

@@ -156,13 +156,24 @@ class Work:
     reading: frozenset[str] = frozenset()
 
 
+def reference_finalizers(document: Document) -> tuple[str, ...]:
+    """Return the finalizers of the reference's controllers on an object.
+
+    Source: rockoon, one Kopf process for each container, named after its peering.
+    """
+    prefix, suffix = f"{model.GROUP}/rockoon", "-finalizer"
+    names = document["metadata"].get("finalizers") or ()
+    return tuple(n for n in names if n.startswith(prefix) and n.endswith(suffix))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that is known of one OpenStackDeployment.
 
     oldest: key of the one that is served. unlisted: why a cache is not filled: not even
     a deletion goes on before. is_definition_deleted: the object is only deleted because
-    its CustomResourceDefinition is. revisions, bundles: by name. status: the
+    its CustomResourceDefinition is. is_reference_absent: nothing else would remove the
+    reference's finalizers. revisions, bundles: by name. status: the
     OpenStackDeploymentStatus. held: a write of ours is not in the caches yet.
     status_ages_s: seconds since this process wrote the status of a HelmBundle, by
     name. earlier: UIDs of the Secrets that were pending when this process began to act:
@@ -179,6 +190,7 @@ class Snapshot:
     blockers: tuple[Blocker, ...] = ()
     unlisted: tuple[Blocker, ...] = ()
     is_definition_deleted: bool = False
+    is_reference_absent: bool = False
     desired: Desired = dataclasses.field(default_factory=Desired)
     revisions: Mapping[str, helm.Revision] = dataclasses.field(default_factory=dict)
     workloads: Workloads = dataclasses.field(default_factory=Workloads)

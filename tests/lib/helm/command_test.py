@@ -198,6 +198,28 @@ def test_a_template_is_returned(program: Program) -> None:
     assert "pa55" not in " ".join(map(str, program.record()["arguments"]))  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize(
+    ("version", "is_refused"),
+    [
+        ("v3.18.0", True),
+        ("3.18.0+g1234", True),
+        ("v3.18.1", False),
+        ("v3.18", True),
+        ("v3.17.9", True),
+        ("v4.0.0", False),
+    ],
+)
+def test_a_version_of_helm_that_is_known_to_be_broken_is_refused(
+    program: Program, version: str, is_refused: bool
+) -> None:
+    program.reports(version)
+    if not is_refused:
+        assert program.helm.check(threading.Event()) == version
+        return
+    with pytest.raises(errors.HelmMissing, match=r"or later, not 3\.18\.0"):
+        program.helm.check(threading.Event())
+
+
 def test_values_that_a_killed_process_has_left_are_deleted(
     program: Program, tmp_path: pathlib.Path
 ) -> None:
