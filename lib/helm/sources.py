@@ -1,5 +1,7 @@
 """Where charts come from: the kinds of sources, and which one an address means."""
 
+import contextlib
+import ipaddress
 import pathlib
 import urllib.parse
 from collections.abc import Callable
@@ -38,6 +40,10 @@ def open_source(url: str) -> Source:
             f"chart source {parts.scheme}://...@{parts.hostname}: invalid value: must"
             " be an address without user and password"
         )
+    if _is_link_local(parts.hostname or ""):
+        raise errors.SourceInvalid(
+            f'chart source: invalid value "{url}": must not be a link-local address'
+        )
     match parts.scheme:
         case "http" | "https" if parts.hostname:
             return http_repository.Repository(url)
@@ -50,3 +56,10 @@ def open_source(url: str) -> Source:
         f'chart source: invalid value "{url}": must be http://, https:// or oci://'
         " with a host, or an absolute path"
     )
+
+
+def _is_link_local(host: str) -> bool:
+    """Report whether a host is a link-local address, such as a metadata service's."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host.partition("%")[0]).is_link_local
+    return False
