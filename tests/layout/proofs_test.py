@@ -46,6 +46,7 @@ PACKAGED = (
     "lab/tool:commands-long",
     "lab/tool:deployed-long",
     "lab/tool:shells-long",
+    "lab/zvirt:lab-long",
 )
 """They run the tool as it is packaged, or all programs."""
 OWN = {
