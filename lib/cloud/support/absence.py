@@ -5,9 +5,18 @@ found" to two direct reads, CONFIRM_S apart, in the project that holds the clust
 objects. An object that was observed being deleted needs one.
 """
 
+import bisect
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Generic, TypeVar
 
 from lib.cloud import errors, provider_id
@@ -21,6 +30,11 @@ IN_USE_S = 660.0
 minutes for which a cloud may answer wrongly, because its address is lost for good."""
 FORGET_S = 1800.0
 """After which a first read proves nothing any more."""
+READS_MAX = 300
+"""IDs that a list lacks are read directly, at most so many in one observation."""
+READS_S = 40.0
+"""All of them together: the observation has other reads to make in its time."""
+_LATER = "many IDs are not in the list of the project; it is read the next time"
 WITNESSES = 3
 """Nodes whose instances are read where nothing else shows the project."""
 
@@ -69,6 +83,7 @@ class Absences(Generic[T]):
         self._absent = expiring.Expiring[Hashable, float](FORGET_S, clock)
         self._deleting = expiring.Expiring[Hashable, bool](FORGET_S, clock)
         self._nodes: tuple[Node, ...] = ()
+        self._last_read = ""
 
     def note_nodes(self, nodes: tuple[Node, ...]) -> None:
         """Keep the cluster's Nodes; their instances show which project is its own."""
@@ -90,6 +105,17 @@ class Absences(Generic[T]):
         """
         self._guard.observed()
 
+    def _share(self, missing: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the IDs that are read now, and the others, which come next.
+
+        Users may name any number of IDs, and each costs a read.
+        """
+        first = bisect.bisect_right(missing, self._last_read)
+        ordered = [*missing[first:], *missing[:first]]
+        now, later = ordered[:READS_MAX], ordered[READS_MAX:]
+        self._last_read = now[-1] if later else ""
+        return now, later
+
     def complete(
         self, ids: Collection[str], listed: Collection[str], deadline: float
     ) -> Mapping[str, T | errors.CloudError | None]:
@@ -109,8 +135,13 @@ class Absences(Generic[T]):
             except errors.CloudError as error:
                 return error
 
-        answers = parallel.each(read, missing, "absence")
-        answers_by_id = dict(zip(missing, answers, strict=True))
+        now, later = self._share(missing)
+        deadline = min(deadline, self._clock() + READS_S)
+        answers = parallel.each(read, now, "absence")
+        answers_by_id = dict(zip(now, answers, strict=True)) | {
+            id_: errors.Unavailable(_LATER, operation="read", resource=id_)
+            for id_ in later
+        }
         present = [
             id_
             for id_, answer in answers_by_id.items()

@@ -59,7 +59,7 @@ ANYWHERE = re.compile(
     r"|^deckhouse\.io$"  # the group of the catalog
     r"|\bd8_cloud_provider_dvp_[a-z_]+"  # metrics of the module's alerts
     r"|csi[.-]dvp[.-]deckhouse[.-]io"  # the driver of DVP, and its Leases
-    r"|^deckhouse(clusters|clustertemplates|machines|machinetemplates)(/status)?$"  # for Cluster API
+    r"|^deckhouse(clusters|clustertemplates|machines|machinetemplates)(/status)?$"
 )
 """Names that consumers of the discoverer's objects know."""
 
