@@ -53,12 +53,14 @@ class Section:
     """One section, all its parts in the file put together.
 
     name: as written. subsection: empty when there is none. values: by key in lower
-    case, each in the order of the file.
+    case, each in the order of the file. cut: keys of which a value ends at a comment
+    without a blank before it, which may be meant as a part of the value.
     """
 
     name: str
     subsection: str
     values: Mapping[str, tuple[str, ...]]
+    cut: frozenset[str] = frozenset()
 
 
 def parse(text: str) -> tuple[Section, ...]:
@@ -72,6 +74,7 @@ def parse(text: str) -> tuple[Section, ...]:
     text = text.removeprefix("\ufeff")
     names: dict[tuple[str, str], str] = {}
     values: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    cut: dict[tuple[str, str], set[str]] = {}
     section: tuple[str, str] | None = None
     position = 0
     while position < len(text):
@@ -87,10 +90,19 @@ def parse(text: str) -> tuple[Section, ...]:
                 raise SyntaxFault(text.count("\n", 0, position) + 1)
             known = values[section].get(key.lower(), ())
             values[section][key.lower()] = (*known, _value(statement["value"]))
+            end = statement.end("value")
+            if _is_cut(statement["value"], text[end : end + 1]):
+                cut.setdefault(section, set()).add(key.lower())
         position = statement.end()
     return tuple(
-        Section(name, section[1], values[section]) for section, name in names.items()
+        Section(name, section[1], values[section], frozenset(cut.get(section, ())))
+        for section, name in names.items()
     )
+
+
+def _is_cut(raw: str | None, following: str) -> bool:
+    """Report whether a comment begins amid what looks like one word."""
+    return bool(raw and not raw[-1].isspace()) and following in ("#", ";")
 
 
 def _value(raw: str | None) -> str:

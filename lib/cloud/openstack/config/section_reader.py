@@ -64,11 +64,14 @@ class SectionReader:
 
     def text(self, key: str, default: str = "") -> str:
         """Return a text; empty when it is set to nothing."""
-        values = self.texts(key)
+        values = self._values(key)
         return values[-1] if values else default
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return all values of a repeatable key."""
+        """Return all values of a repeatable key; an empty one is none."""
+        return tuple(filter(None, self._values(key)))
+
+    def _values(self, key: str) -> tuple[str, ...]:
         self._asked.add(key)
         return self._section.values.get(key, ())
 
@@ -143,14 +146,19 @@ class SectionReader:
         self._findings.warnings.append(f"{self._title} {text}")
 
     def finish(self) -> None:
-        """Report the keys that are not known."""
+        """Report the keys that are not known, and values that may be cut."""
+        for key in sorted(self._section.cut):
+            self.warn(
+                f"{key}: the value ends before # or ;, where a comment begins: put it"
+                " in double quotes if that is a part of it"
+            )
         for key in self._section.values:
             if key not in self._asked:
                 others = self._asked - self._section.values.keys()
                 self.warn(f"{key}: {unknown('key', key, others)}")
 
     def _parsed(self, key: str, default: T, parse: Callable[[str], T], right: str) -> T:
-        values = self.texts(key)
+        values = self._values(key)
         if not values:
             return default
         try:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import keystoneauth1.discover
 import keystoneauth1.exceptions
 import keystoneauth1.session
+from keystoneauth1 import identity
 
 from lib.cloud import errors
 from lib.cloud.openstack.http import failures
@@ -84,8 +85,11 @@ def find(
     region: empty for the only one.
 
     Raises:
-        NotInCatalogue: there is none. ClientException: there is no token.
+        NotInCatalogue: there is none. Ambiguous: no region is named, and the service
+        is in several. ClientException: there is no token.
     """
+    if not region:
+        _require_one_region(session, service, interface)
     data = None
     # ValueError: keystoneauth's answer where a service is under two of its old
     # names in the catalogue, and under none of them in our region.
@@ -103,6 +107,31 @@ def find(
         message = f"the catalogue has no {service} service with a {where}"
         raise NotInCatalogue(message, operation="find the service")
     return Endpoint(service, data, _silence(service, failed))
+
+
+def _require_one_region(
+    session: keystoneauth1.session.Session, service: str, interface: str
+) -> None:
+    """Check that a service is in one region: the first match may be another for each.
+
+    Raises:
+        Ambiguous: it is in several.
+    """
+    if not isinstance(session.auth, identity.BaseIdentityPlugin):
+        return
+    catalog = session.auth.get_access(session).service_catalog
+    try:
+        listed = catalog.get_endpoints_data(service_type=service, interface=interface)
+    except ValueError:  # see `find`
+        return
+    regions = {data.region_name for each in listed.values() for data in each}
+    if len(regions) > 1:
+        names = ", ".join(sorted(str(name) for name in regions))
+        message = (
+            f"the {service} service is in several regions ({names}), and none is named:"
+            " set region in [Global] of cloud.conf"
+        )
+        raise errors.Ambiguous(message, operation="find the service")
 
 
 def _silence(service: str, failed: sessions.Failed) -> str:

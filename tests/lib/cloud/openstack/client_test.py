@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent import futures
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 import structlog.testing
@@ -537,3 +537,34 @@ def test_a_write_is_sent_once_whatever_the_answer(
         api.write(write, api.now() + 60, send_by=api.now() + 60)
     assert stand_in.paths().count("floatingips") == 1
     assert clock.slept == []
+
+
+def test_several_regions_and_none_named_are_refused(
+    stand_in: StandIn, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each service would have a first match of its own."""
+    usual = type(stand_in)._endpoint  # type: ignore[attr-defined] # of conftest.py
+
+    def several(self: object, kind: str, url: str) -> dict[str, Any]:
+        result: dict[str, Any] = usual(self, kind, url)
+        (first,) = result["endpoints"]
+        other = {
+            **first,
+            "id": "other",
+            "region": "RegionTwo",
+            "region_id": "RegionTwo",
+        }
+        return {**result, "endpoints": [other, first]}
+
+    monkeypatch.setattr(type(stand_in), "_endpoint", several)
+    error = failure(make_client(region=""))
+    assert isinstance(error, errors.Ambiguous)
+    assert "in several regions (RegionOne, RegionTwo)" in str(error)
+    assert "set region in [Global]" in str(error)
+    assert list_servers(make_client(region="RegionOne")) == ()
+
+
+def test_the_only_region_needs_no_name(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    assert list_servers(make_client(region="")) == ()

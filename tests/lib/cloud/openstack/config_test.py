@@ -608,6 +608,37 @@ def test_the_default_domain_counts_where_none_is_named(
     assert (read.tenant_domain_id, read.tenant_domain_name) == project
 
 
+@pytest.mark.parametrize(
+    ("line", "is_warned"),
+    [
+        ("password = pa#ss", True),
+        ("password = pa;ss", True),
+        ("password = pass # a comment", False),
+        ('password = "pa#ss"', False),
+        ("password = pass", False),
+    ],
+)
+def test_a_value_that_a_comment_may_have_cut_is_named(
+    line: str, is_warned: bool
+) -> None:
+    text = f"[Global]\nauth-url = https://k.example/v3\nusername = u\n{line}\n"
+    text += "tenant-id = t\nuser-domain-name = d\n"
+    warnings = config.read(text, {}).warnings
+    assert len(warnings) == is_warned
+    for warning in warnings:
+        assert warning.startswith("[Global] password: the value ends before # or ;")
+        assert "pa" not in warning.removeprefix("[Global] password").replace("part", "")
+
+
+def test_an_empty_name_of_a_network_is_none() -> None:
+    text = "[Global]\nauth-url = https://k.example/v3\nusername = u\npassword = p\n"
+    text += "tenant-id = t\nuser-domain-name = d\n[Networking]\n"
+    text += "internal-network-name =\npublic-network-name=\npublic-network-name = a\n"
+    networking = config.read(text, {}).networking
+    assert networking.internal_network_names == ()
+    assert networking.public_network_names == ("a",)
+
+
 def test_files_are_read_from_disk_and_may_be_absent(tmp_path: pathlib.Path) -> None:
     """The real reader gives a file's text, and None for none."""
     (tmp_path / "there").write_text("text")
