@@ -31,7 +31,7 @@ minutes for which a cloud may answer wrongly, because its address is lost for go
 FORGET_S = 1800.0
 """After which a first read proves nothing any more."""
 READS_MAX = 300
-"""IDs that a list lacks are read directly, at most so many in one observation."""
+"""Number of IDs that one observation reads directly because a list lacks them."""
 READS_S = 40.0
 """All of them together: the observation has other reads to make in its time."""
 _LATER = "many IDs are not in the list of the project; it is read the next time"

@@ -101,7 +101,7 @@ def parse(text: str) -> tuple[Section, ...]:
 
 
 def _is_cut(raw: str | None, following: str) -> bool:
-    """Report whether a comment begins amid what looks like one word."""
+    """Report whether a comment begins directly after a character of a value."""
     return bool(raw and not raw[-1].isspace()) and following in ("#", ";")
 
 
