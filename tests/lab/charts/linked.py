@@ -38,7 +38,7 @@ def check(run: Run, snapshot: charts.Snapshot, folder: pathlib.Path) -> None:
             )
     with_links, without = (sorted(tarfile.open(file).getnames()) for file in archives)
     print(f"{chart.name}: {len(with_links)} files in the archive")
-    assert with_links == without
+    assert with_links == without, set(with_links) ^ set(without)
     assert len(set(rendered)) == 1
 
 
