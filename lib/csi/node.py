@@ -79,7 +79,7 @@ class NodeInfo:
 class NodeServiceSettings:
     """How volumes are found and where they may be mounted.
 
-    kubelet: the folder below which all paths must be; empty: any.
+    kubelet: the folder below which all paths must be, without links; empty: any.
     """
 
     serial: Serial
@@ -252,7 +252,7 @@ class NodeService:
         normal = posixpath.normpath(path)
         resolved = self._flow.kernel.resolve(normal)
         kubelet = self._settings.kubelet
-        if kubelet and not is_below(resolved, self._flow.kernel.resolve(kubelet)):
+        if kubelet and not is_below(resolved, kubelet):
             text = f"{text}: must be below {kubelet}"
             raise RefusedCall(Code.INVALID_ARGUMENT, text)
         return normal

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import posixpath
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -123,6 +124,11 @@ def run(program: NodeDriverProgram, kernel: Kernel, values: flags.Values) -> int
         return NodePlugin(program, kernel, values, registry).run(stop)
 
 
+def _real_path(kernel: Kernel, folder: str) -> str:
+    """Return the path of a folder with all links resolved, its own included."""
+    return posixpath.dirname(kernel.resolve(posixpath.join(folder, "any")))
+
+
 class NodePlugin:
     """The running plugin."""
 
@@ -137,7 +143,10 @@ class NodePlugin:
         self._kernel = kernel
         self._values = values
         self._registry = registry
-        self._kubelet = values[node_flags.KUBELET_DIRECTORY] or KUBELET
+        # Mounts have the real path of a folder that is a link, wherever the link is.
+        configured = values[node_flags.KUBELET_DIRECTORY]
+        self._root = _real_path(kernel, configured) if configured else ""
+        self._kubelet = self._root or KUBELET
         self._orphans = prometheus_client.Gauge(
             "mooring_orphaned_mounts",
             "Mounts at start of disks that disappeared.",
@@ -219,9 +228,7 @@ class NodePlugin:
         description = identity_service.DriverDescription(
             program.driver, program.version, False, has_zones
         )
-        settings = node.NodeServiceSettings(
-            program.serial, self.info, self._values[node_flags.KUBELET_DIRECTORY]
-        )
+        settings = node.NodeServiceSettings(program.serial, self.info, self._root)
         flow = NodeVolumesFlow(self._kernel, program.hints, self._note)
         services = (
             identity_rpcs.rpcs(identity_service.IdentityService(description)),

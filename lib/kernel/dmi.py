@@ -1,10 +1,13 @@
-"""Reads the UUID that the firmware of a machine reports."""
+"""Reads what the firmware of a machine reports: its UUID, and what it is."""
 
+import contextlib
 import pathlib
 import re
 
 PATH = "class/dmi/id/product_uuid"
 """Below /sys. Source: Linux Documentation/ABI/testing/sysfs-firmware-dmi-tables."""
+DESCRIPTIONS = ("sys_vendor", "product_name", "product_family", "chassis_asset_tag")
+"""Beside PATH: vendor and product in words."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NIL = "00000000-0000-0000-0000-000000000000"
 
@@ -20,3 +23,13 @@ def product_uuid(sys: pathlib.Path) -> str:
         return ""
     is_set = text not in (_NIL, _NIL.replace("0", "f"))
     return text if _UUID.fullmatch(text) and is_set else ""
+
+
+def descriptions(sys: pathlib.Path) -> tuple[str, ...]:
+    """Return how vendor and product are described, without empty texts."""
+    folder = (sys / PATH).parent
+    texts = []
+    for name in DESCRIPTIONS:
+        with contextlib.suppress(OSError):
+            texts.append((folder / name).read_text(errors="replace").strip())
+    return tuple(filter(None, texts))

@@ -26,7 +26,7 @@ from lib.node_volumes.model import (
 )
 from lib.node_volumes.paths import failed, wrong_kind
 
-FS_TYPES = ("ext4", "ext3", "xfs", "btrfs")
+FS_TYPES = ("ext4", "ext3", "ext2", "xfs", "btrfs")
 """File systems that can be requested, the default first."""
 WITHOUT_RECOVERY = {
     "ext3": "noload",

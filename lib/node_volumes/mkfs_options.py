@@ -88,6 +88,7 @@ _BTRFS: Mapping[str, str] = {
     "-s": _SIZE,
 }
 ALLOWED: Mapping[str, Mapping[str, str]] = {
+    "ext2": _EXT,
     "ext3": _EXT,
     "ext4": _EXT,
     "xfs": _XFS,

@@ -72,6 +72,7 @@ def sys(tmp_path: pathlib.Path) -> pathlib.Path:
     file = tmp_path / "class/dmi/id/product_uuid"
     file.parent.mkdir(parents=True)
     file.write_text(f"{MACHINE.upper()}\n")
+    (file.parent / "product_name").write_text("OpenStack Nova\n")
     return tmp_path
 
 

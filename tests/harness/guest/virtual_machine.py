@@ -191,7 +191,7 @@ def _command(
         *("-serial", f"file:{folder}/console.log"),
         *("-serial", f"unix:{folder}/agent.sock,{sockets}"),
         *("-qmp", f"unix:{folder}/qmp.sock,{sockets}"),
-        *("-smbios", f"type=1,uuid={PRODUCT_UUID}"),
+        *("-smbios", f"type=1,product=OpenStack Nova,uuid={PRODUCT_UUID}"),
         *("-device", "virtio-scsi-pci,id=scsi0"),
     ]
 

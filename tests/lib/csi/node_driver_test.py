@@ -1,10 +1,14 @@
 """What the node plugin reports of its node: identity, topology and attach limit."""
 
+import pathlib
+
 import prometheus_client
 import pytest
 
 from lib.csi import node_driver, node_flags
 from lib.kernel.fake.kernel import FakeKernel
+from lib.kernel.linux import commands, kernel
+from lib.kernel.protocol import Kernel
 from lib.process import flags
 
 ID = "11111111-2222-3333-4444-555555555555"
@@ -15,7 +19,7 @@ FLAGS = (*node_flags.WORKING, *node_flags.INERT)
 
 
 def plugin(
-    kernel: FakeKernel, *words: str, configured: int | None = None, zone: str = "a"
+    machine: Kernel, *words: str, configured: int | None = None, zone: str = "a"
 ) -> node_driver.NodePlugin:
     """Return a plugin of a node in a zone; configured: limit of its configuration."""
     program = node_driver.NodeDriverProgram(
@@ -29,7 +33,7 @@ def plugin(
     )
     values = flags.parse(FLAGS, ("--endpoint=unix:///s", *words))
     registry = prometheus_client.CollectorRegistry()
-    return node_driver.NodePlugin(program, kernel, values, registry)
+    return node_driver.NodePlugin(program, machine, values, registry)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +98,16 @@ def test_the_topology_of_the_node(
 ) -> None:
     info = plugin(FakeKernel(), *words, zone=zone).info()
     assert (info.id, dict(info.segments)) == ("node-1", expected)
+
+
+def test_a_kubelet_directory_may_be_a_link(tmp_path: pathlib.Path) -> None:
+    """Mounts have its real path, wherever the link is."""
+    real = tmp_path / "data/kubelet"
+    real.mkdir(parents=True)
+    (tmp_path / "var").symlink_to(tmp_path / "data")
+    (tmp_path / "kubelet").symlink_to(tmp_path / "var/kubelet")
+    linux = kernel.LinuxKernel(commands.Commands({}), tmp_path, tmp_path)
+    flag = f"--kubelet-directory={tmp_path / 'kubelet'}"
+    node_plugin = plugin(linux, flag)
+    assert node_plugin._root == str(real)
+    assert node_plugin._kubelet == str(real)

@@ -168,7 +168,8 @@ def test_a_raw_block_volume(plugin: Plugin) -> None:
         (
             stage(volume_capability=capability("vfat")),
             Code.INVALID_ARGUMENT,
-            'fs_type: unsupported value "vfat": must be one of ext4, ext3, xfs, btrfs',
+            'fs_type: unsupported value "vfat": must be one of ext4, ext3, ext2, xfs,'
+            " btrfs",
         ),
         (
             stage(volume_context={"mooring.io/mkfs-options": "-d /etc"}),

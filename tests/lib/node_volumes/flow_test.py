@@ -90,6 +90,20 @@ STAGED = (PREPARE, "MountDisk")
             id="ext3 serves a request for ext4",
         ),
         pytest.param(
+            fs("ext2"),
+            (),
+            Stage(VOLUME, STAGING, "ext2"),
+            [PREPARE, "CheckFileSystem", "MountDisk"],
+            id="ext2 of the reference",
+        ),
+        pytest.param(
+            BLANK,
+            (),
+            Stage(VOLUME, STAGING, "ext2"),
+            [PREPARE, "MakeFileSystem", "MountDisk"],
+            id="a blank disk is formatted as ext2",
+        ),
+        pytest.param(
             fs("xfs"), (), STAGE_XFS, [*STAGED], id="xfs is mounted without fsck"
         ),
         pytest.param(fs("btrfs"), (), STAGE, [*STAGED], id="no type requested"),

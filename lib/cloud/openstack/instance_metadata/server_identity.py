@@ -2,7 +2,7 @@
 
 import pathlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lib.cloud.openstack.instance_metadata import document
 from lib.cloud.openstack.instance_metadata.document import InstanceMetadata
@@ -53,7 +53,26 @@ class ServerIdentity:
             except ValueError as error:
                 reasons.append(f"{name}: {error}")
         server_id = dmi.product_uuid(self._sys)
-        if server_id:
+        described = dmi.descriptions(self._sys)
+        if server_id and _is_openstack(described):
             return InstanceMetadata(server_id, "", "", is_complete=False)
-        reasons.append(f"{self._sys / dmi.PATH}: no UUID")
+        shown = ", ".join(described) or "no vendor"
+        why = f"not of a server of OpenStack ({shown})" if server_id else "no UUID"
+        reasons.append(f"{self._sys / dmi.PATH}: {why}")
         raise UnknownIdentity("; ".join(reasons))
+
+
+_PRODUCTS = ("openstack", "opentelekomcloud", "huaweicloud", "sap ccloud vm")
+"""Begin what Nova, or a cloud that runs it, writes into the firmware of its servers.
+
+Source: Nova virt/libvirt/driver.py (_get_guest_config_sysinfo), nova/version.py;
+cloud-init DataSourceOpenStack.py (VALID_DMI_PRODUCT_NAMES, VALID_DMI_ASSET_TAGS).
+"""
+
+
+def _is_openstack(described: Iterable[str]) -> bool:
+    """Report whether the firmware is that of a server of OpenStack.
+
+    The UUID of any other machine is no ID of a server.
+    """
+    return any(text.lower().startswith(_PRODUCTS) for text in described)

@@ -222,10 +222,48 @@ def test_sources_are_tried_in_order_and_the_first_success_is_kept(
     assert calls == ["read"]
 
 
-def dmi(root: pathlib.Path, text: str) -> None:
+def dmi(root: pathlib.Path, text: str, **described: str) -> None:
+    """Write what firmware reports; described: files beside the UUID."""
     file = root / "class/dmi/id/product_uuid"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
+    for name, value in (described or {"product_name": "OpenStack Nova"}).items():
+        (file.parent / name).write_text(f"{value}\n")
+
+
+FIRMWARE = {
+    "Nova": ({"sys_vendor": "OpenStack Foundation"}, True),
+    "Nova of another vendor": (
+        {"sys_vendor": "Red Hat", "product_name": "OpenStack Compute"},
+        True,
+    ),
+    "a cloud by its asset tag": (
+        {"sys_vendor": "QEMU", "chassis_asset_tag": "OpenTelekomCloud"},
+        True,
+    ),
+    "a plain virtual machine": (
+        {"sys_vendor": "QEMU", "product_name": "Standard PC (Q35 + ICH9, 2009)"},
+        False,
+    ),
+    "another cloud": ({"sys_vendor": "Amazon EC2", "product_name": "m5.large"}, False),
+    "bare metal": ({"sys_vendor": "Dell Inc.", "product_name": "PowerEdge"}, False),
+    "no description": ({"sys_vendor": ""}, False),
+}
+
+
+@pytest.mark.parametrize("name", FIRMWARE)
+def test_the_uuid_of_another_machine_is_no_id_of_a_server(
+    name: str, tmp_path: pathlib.Path
+) -> None:
+    described, is_server = FIRMWARE[name]
+    dmi(tmp_path, ID, **described)
+    identity = server_identity.ServerIdentity((), tmp_path)
+    if is_server:
+        assert identity.read().id == ID
+        return
+    with pytest.raises(server_identity.UnknownIdentity) as caught:
+        identity.read()
+    assert "not of a server of OpenStack" in str(caught.value)
 
 
 def test_dmi_gives_an_id_without_a_zone_and_is_not_kept(
