@@ -69,6 +69,7 @@ def plan(
         owner = roles.get(ReplacedBy.CSI_CONTROLLER, discoverer).flag("cluster")
         values[ReplacedBy.DISCOVERER.value] = {"clusterUUID": owner} if owner else {}
     _place(values, observed, first.namespace)
+    differences += observed.refused
     differences += http_proxy.differences(observed.programs)
     differences += [row for program in observed.programs for row in _workload(program)]
     return Changeover(

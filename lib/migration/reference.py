@@ -17,7 +17,8 @@ from lib.kube import (
     recommended_labels,
     resources,
 )
-from lib.migration import reference_callers
+from lib.migration import reference_callers, refused_volumes
+from lib.migration.changed_items import ChangedItem
 from lib.migration.reference_callers import FinalizedObject, ReferenceCaller
 from lib.process import decoding
 
@@ -217,6 +218,7 @@ class Observed:
 
     extensions: objects by which API server or Cluster API call the reference.
     finalized: objects of Cluster API, with their finalizers.
+    refused: volumes that csi-node will not stage.
     """
 
     programs: tuple[ReferenceProgram, ...]
@@ -224,6 +226,7 @@ class Observed:
     control_plane: int = 0
     extensions: tuple[ReferenceCaller, ...] = ()
     finalized: tuple[FinalizedObject, ...] = ()
+    refused: tuple[ChangedItem, ...] = ()
 
 
 def running(observed: Observed) -> tuple[str, ...]:
@@ -247,7 +250,7 @@ def flag(words: Sequence[str], name: str) -> str:
 
 
 def read(api: client.Api, timeout_s: float, of: Family = OPENSTACK) -> Observed:
-    """Read the cluster: four calls, and a few for objects of Cluster API.
+    """Read the cluster: five calls, and a few for objects of Cluster API.
 
     timeout_s: of each.
 
@@ -263,7 +266,8 @@ def read(api: client.Api, timeout_s: float, of: Family = OPENSTACK) -> Observed:
     nodes = listing.read(api, resources.NODES, _Bare, timeout_s=timeout_s).items
     hosts = [node for node in nodes if _CONTROL_PLANE in node.metadata.labels]
     driver = _driver(api, timeout_s, of.driver)
-    observed = Observed(tuple(programs), driver, len(hosts))
+    refused = refused_volumes.read(api, timeout_s, of.driver)
+    observed = Observed(tuple(programs), driver, len(hosts), refused=refused)
     if of.clusters is None:
         return observed
     # In other namespaces there are Services of others.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lib.migration import changeover, reference
 
 CALL_TIMEOUT_S = 30.0
-"""Seconds for each of the four calls."""
+"""Seconds for each of the five calls."""
 PARTS = ("values", "differences", "steps")
 NOT_INSTALLED = 1
 """Exit code without the reference."""
@@ -30,7 +30,7 @@ def openstack(kubeconfig: str, context: str, only: str | None) -> None:
     """Print values.yaml, differences and steps for cloud-provider-openstack.
 
     Reads the programs that charts, manifests or Deckhouse installed, their flags, the
-    CSIDriver and the Nodes. Contents of Secrets are not read.
+    CSIDriver, the Nodes and the PersistentVolumes. Contents of Secrets are not read.
     """
     with edge.plainly():
         from lib.ccm import options
