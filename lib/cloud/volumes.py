@@ -16,6 +16,16 @@ from lib.cloud.model import InstanceId, Unknown
 
 VolumeId = NewType("VolumeId", str)
 
+
+def is_same_type(name: str, other: str) -> bool:
+    """Report whether a cloud takes two names for those of one volume type.
+
+    A cloud may search names in a database that ignores letter case, and blanks at the
+    end.
+    """
+    return name.rstrip().casefold() == other.rstrip().casefold()
+
+
 Pairs = tuple[tuple[str, str], ...]
 """Keys and values, in the order in which they were made."""
 

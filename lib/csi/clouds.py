@@ -40,6 +40,32 @@ class Clouds:
             raise RefusedCall(Code.INVALID_ARGUMENT, text)
         return self._flows[name]
 
+    def holding(
+        self,
+        secrets: Mapping[str, str],
+        volume_id: VolumeId,
+        call: callers.Caller,
+    ) -> flow.VolumesFlow:
+        """Return the cloud of a request by which a volume may be absent.
+
+        Where the secrets name none of several clouds, it is the cloud that has the
+        volume: what the default cloud lacks is absent only when no other has it.
+
+        Raises:
+            RefusedCall: INVALID_ARGUMENT: unknown cloud; or a cloud can't be read.
+        """
+        if KEY in secrets or len(self._flows) == 1:
+            return self.of(secrets)
+        for cloud in self._flows.values():
+            try:
+                cloud.read(volume_id, call)
+            except RefusedCall as refused:
+                if refused.code is not Code.NOT_FOUND:
+                    raise
+            else:
+                return cloud
+        return self.default
+
     def find(self, volume_id: VolumeId, call: callers.Caller) -> Volume:
         """Search a volume in all clouds.
 

@@ -18,6 +18,7 @@ from lib.cloud.volumes import (
     VolumeProblem,
     VolumeRequest,
     VolumeSpec,
+    is_same_type,
 )
 from lib.csi import capabilities, formatting, messages, sizes
 from lib.csi.clouds import Clouds
@@ -34,6 +35,7 @@ OFFERED = (
     Kind.LIST_VOLUMES_PUBLISHED_NODES,
     Kind.GET_CAPACITY,
     Kind.GET_VOLUME,
+    Kind.VOLUME_CONDITION,
     Kind.CLONE_VOLUME,
     Kind.EXPAND_VOLUME,
     Kind.MODIFY_VOLUME,
@@ -197,9 +199,9 @@ class Controller:
         self, request: csi_pb2.DeleteVolumeRequest, call: callers.Caller
     ) -> csi_pb2.DeleteVolumeResponse:
         """Delete a volume; an absent volume is no error."""
-        cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         volume_id = VolumeId(request.volume_id)
+        cloud = self._clouds.holding(request.secrets, volume_id, call)
         cloud.settle(model.RemoveVolume(volume_id, self._settings.cluster), call)
         return csi_pb2.DeleteVolumeResponse()
 
@@ -228,10 +230,11 @@ class Controller:
         self, request: csi_pb2.ControllerUnpublishVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerUnpublishVolumeResponse:
         """Detach a volume from a node, or from all nodes when none is named."""
-        cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
+        volume_id = VolumeId(request.volume_id)
+        cloud = self._clouds.holding(request.secrets, volume_id, call)
         node = InstanceId(request.node_id) if request.node_id else None
-        cloud.settle(model.UnpublishVolume(VolumeId(request.volume_id), node), call)
+        cloud.settle(model.UnpublishVolume(volume_id, node), call)
         return csi_pb2.ControllerUnpublishVolumeResponse()
 
     def validate(
@@ -287,7 +290,8 @@ class Controller:
         )
         if not isinstance(spec, VolumeSpec):
             return _text(spec)
-        if spec.type and cloud.type_name(spec.type) != volume.type:
+        type_ = cloud.type_name(spec.type) if spec.type else volume.type
+        if not is_same_type(type_, volume.type):
             return f'parameters.type: "{spec.type}": the volume has "{volume.type}"'
         if spec.zones and volume.zones and set(spec.zones) != set(volume.zones):
             zones = ", ".join(volume.zones)
@@ -348,7 +352,10 @@ class Controller:
         _require("volume_id", request.volume_id)
         volume = self._clouds.find(VolumeId(request.volume_id), call)
         response = csi_pb2.ControllerGetVolumeResponse
-        status = response.VolumeStatus(published_node_ids=messages.published(volume))
+        status = response.VolumeStatus(
+            published_node_ids=messages.published(volume),
+            volume_condition=messages.condition(volume),
+        )
         return response(volume=messages.volume(volume), status=status)
 
     def expand(
@@ -469,7 +476,8 @@ def _existing(volume: Volume | None) -> Volume:
 
 def _entry(volume: Volume) -> csi_pb2.ListVolumesResponse.Entry:
     status = csi_pb2.ListVolumesResponse.VolumeStatus(
-        published_node_ids=messages.published(volume)
+        published_node_ids=messages.published(volume),
+        volume_condition=messages.condition(volume),
     )
     return csi_pb2.ListVolumesResponse.Entry(
         volume=messages.volume(volume), status=status

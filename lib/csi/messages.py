@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from lib.cloud.model import InstanceId
-from lib.cloud.volumes import AttachmentPhase, Pairs, Volume
+from lib.cloud.volumes import AttachmentPhase, Pairs, Volume, VolumePhase
 from lib.csi.spec import csi_pb2
 
 
@@ -57,6 +57,20 @@ def volume(
         accessible_topology=topology,
         content_source=source,
     )
+
+
+def condition(volume: Volume) -> csi_pb2.VolumeCondition:
+    """Return whether a volume is abnormal, and why.
+
+    Source: CSI specification 1.12, VolumeCondition; kubernetes-csi/external-health-
+    monitor pkg/controller: it compares the list of each minute.
+    """
+    if volume.phase is not VolumePhase.FAILED:
+        return csi_pb2.VolumeCondition(abnormal=False, message="healthy")
+    why = f": {volume.message}" if volume.message else ""
+    status = volume.native_phase or volume.phase.value
+    text = f"in status {status}{why}; the cloud administrator must repair it"
+    return csi_pb2.VolumeCondition(abnormal=True, message=text)
 
 
 def published(volume: Volume) -> list[str]:

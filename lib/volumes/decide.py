@@ -12,6 +12,7 @@ from lib.cloud.volumes import (
     VolumeId,
     VolumePhase,
     VolumeSpec,
+    is_same_type,
 )
 from lib.volumes import decide_attach, outcomes
 from lib.volumes.csi_codes import Code, RefusedCall, invalid, not_found
@@ -197,7 +198,8 @@ def _differs(spec: VolumeSpec, volume: Volume) -> str:
     """
     if wrong := _size_differs(spec, volume):
         return wrong
-    if spec.type and volume.type and volume.type != spec.type:
+    is_same = not spec.type or is_same_type(spec.type, volume.type)
+    if volume.type and not is_same:
         return f'its type is "{volume.type}", not "{spec.type}"'
     if _is_out_of_reach(spec, volume):
         zones = ", ".join(volume.zones or ())
@@ -370,7 +372,8 @@ def _modify(  # noqa: PLR0911
         return outcomes.failed(volume)
     if volume.phase not in outcomes.READY:
         return outcomes.wait(past, outcomes.status(volume))
-    if request.change.type in ("", volume.type):
+    type_ = request.change.type
+    if not type_ or is_same_type(type_, volume.type):
         return VolumeOutcome(volume=volume)
     if not past.count(RetypeVolume):
         action = RetypeVolume(volume, request.change)

@@ -267,6 +267,7 @@ def test_csi_controller_offers_what_the_provider_has(plugin: Plugin) -> None:
         kind.CREATE_DELETE_VOLUME,
         kind.PUBLISH_UNPUBLISH_VOLUME,
         kind.GET_VOLUME,
+        kind.VOLUME_CONDITION,
         kind.EXPAND_VOLUME,
         kind.SINGLE_NODE_MULTI_WRITER,
     ]

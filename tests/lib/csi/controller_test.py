@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from lib.cloud import errors
 from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
@@ -473,6 +474,7 @@ def test_exactly_what_is_offered_is_claimed() -> None:
         "LIST_VOLUMES_PUBLISHED_NODES",
         "GET_CAPACITY",
         "GET_VOLUME",
+        "VOLUME_CONDITION",
         "CLONE_VOLUME",
         "EXPAND_VOLUME",
         "MODIFY_VOLUME",
@@ -558,3 +560,78 @@ def test_only_what_is_true_of_a_volume_is_confirmed(
     answer = world.controller.validate(request, world.call())
     assert answer.HasField("confirmed") == (not words)
     assert words in answer.message
+
+
+@pytest.mark.parametrize("place", ["default", "other", "nowhere"])
+@pytest.mark.parametrize("secrets", [{}, {"cloud": "other"}])
+def test_a_volume_is_deleted_from_the_cloud_that_has_it(
+    place: str, secrets: dict[str, str]
+) -> None:
+    """Without secrets, what the default cloud lacks may be in another."""
+    world = World(("default", "other"))
+    if place in world.clouds:
+        world.clouds[place].put(dataclasses.replace(stock(1), cluster="c"))
+    request = pb.DeleteVolumeRequest(volume_id=stock(1).id, secrets=secrets)
+    world.controller.delete_volume(request, world.call())
+    is_left = place == "default" and bool(secrets)
+    volumes = [volume for cloud in world.clouds.values() for volume in cloud.volumes()]
+    assert bool(volumes) == is_left
+
+
+def test_a_cloud_that_cannot_be_read_may_have_the_volume() -> None:
+    world = World(("default", "other"))
+    away = errors.Unavailable("away", operation="get volume")
+    world.clouds["other"].faults.refusals.append(away)
+    request = pb.DeleteVolumeRequest(volume_id=stock(1).id)
+    with pytest.raises(RefusedCall) as refused:
+        world.controller.delete_volume(request, world.call())
+    assert refused.value.code is Code.UNAVAILABLE
+
+
+def test_a_volume_is_detached_in_the_cloud_that_has_it() -> None:
+    world = World(("default", "other"))
+    held = dataclasses.replace(
+        stock(1), phase=VolumePhase.IN_USE, attachments=(Attachment(NODE),)
+    )
+    world.clouds["other"].put(held)
+    request = pb.ControllerUnpublishVolumeRequest(volume_id=held.id, node_id=NODE)
+    world.controller.unpublish(request, world.call())
+    (volume,) = world.clouds["other"].volumes()
+    assert volume.attachments == ()
+
+
+CONDITIONS = {
+    "available": (VolumePhase.AVAILABLE, "", False, "healthy"),
+    "in use": (VolumePhase.IN_USE, "", False, "healthy"),
+    "on its way": (VolumePhase.ATTACHING, "", False, "healthy"),
+    "failed": (
+        VolumePhase.FAILED,
+        "",
+        True,
+        "in status error; the cloud administrator must repair it",
+    ),
+    "failed for a reason": (
+        VolumePhase.FAILED,
+        "no space",
+        True,
+        "in status error: no space; the cloud administrator must repair it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_an_abnormal_volume_is_reported_with_its_reason(name: str) -> None:
+    """In the list, which reads each status anyway, and for one volume."""
+    phase, why, is_abnormal, text = CONDITIONS[name]
+    world = World()
+    volume = dataclasses.replace(
+        stock(1), phase=phase, native_phase="error", message=why
+    )
+    world.cloud.put(volume)
+    request = pb.ControllerGetVolumeRequest(volume_id=volume.id)
+    (entry,) = world.list().entries
+    single = world.controller.get_volume(request, world.call())
+    for status in (entry.status, single.status):
+        condition = status.volume_condition
+        assert (condition.abnormal, condition.message) == (is_abnormal, text)
+    assert world.cloud.calls.count("list volumes") == 1

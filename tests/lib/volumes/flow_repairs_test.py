@@ -255,3 +255,18 @@ def test_a_volume_that_the_cloud_puts_elsewhere_is_deleted_again() -> None:
     places = (VolumePlace(("z1",)),)
     both = dataclasses.replace(spec, requisite=("moon", "z1"), places=places)
     assert world.ends(model.Make(both)) is None
+
+
+@pytest.mark.parametrize("name", ["SLOW", "Slow", "slow "])
+@pytest.mark.parametrize("requested", ["creation", "change"])
+def test_a_type_in_another_letter_case_is_the_same_type(
+    name: str, requested: str
+) -> None:
+    """MySQL finds it; what the cloud made of it is neither deleted nor changed."""
+    world = World(VOLUME)
+    if requested == "creation":
+        assert world.ends(model.Make(dataclasses.replace(SPEC, type=name))) is None
+    else:
+        assert world.ends(model.Modify(ID, VolumeChange(name))) is None
+    assert [volume.id for volume in world.cloud.volumes()] == [ID]
+    assert not {"delete volume", "retype volume"} & set(world.cloud.calls)

@@ -1,5 +1,6 @@
 """The volumes of one OpenStack project."""
 
+import dataclasses
 import datetime
 import functools
 import math
@@ -20,7 +21,7 @@ from lib.cloud.openstack.volumes import (
     translate,
     writes,
 )
-from lib.cloud.support import absence_scope, parallel
+from lib.cloud.support import absence_scope, label_values, parallel
 from lib.cloud.volumes import (
     ById,
     ByName,
@@ -37,6 +38,7 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
     VolumesReading,
+    is_same_type,
 )
 from lib.process import config
 
@@ -252,7 +254,28 @@ class OpenStackVolumes:
                 raise _invalid(error.message, error) from error
             raise
         except (errors.InvalidRequest, errors.NotFound) as error:
+            if named := self._with_named_zone(spec, deadline):
+                return self.create(named)
             raise self._diagnosed(spec, error, deadline) from error
+
+    def _with_named_zone(self, spec: VolumeSpec, deadline: float) -> VolumeSpec | None:
+        """Return the spec for the zone whose name as a label is that of the spec.
+
+        The topology has zones as Nodes are labelled: "Default Group" is "Default-Group"
+        there. None: Cinder has the zone, or none, or several with such a name.
+        """
+        place = parameters.placement(spec)
+        if not place.zone or place.is_fixed:
+            return None
+        try:
+            zones = self._reads.zones(deadline)
+        except errors.CloudError:
+            return None  # the refusal of the creation matters more
+        named = [zone for zone in zones if label_values.label_value(zone) == place.zone]
+        if len(named) != 1 or named == [place.zone] or place.zone in zones:
+            return None
+        provider = dataclasses.replace(place, zone=named[0])
+        return dataclasses.replace(spec, provider=provider)
 
     def delete(self, volume_id: VolumeId) -> None:
         """See the protocol."""
@@ -339,7 +362,8 @@ class OpenStackVolumes:
         deadline = self._deadline()
         quotas = self._reads.quotas(deadline).quota_set
         if type and f"gigabytes_{type}" not in quotas:
-            self._require_type(type, "parameter", deadline, None)
+            # Quotas have the names of types, by which they may not be requested.
+            type = self._require_type(type, "parameter", deadline, None).name
         return translate.capacity(quotas, type)
 
     def _look(self, ref: Ref, until: float) -> Found:
@@ -471,6 +495,10 @@ class OpenStackVolumes:
         for volume_type in types:
             if name in (volume_type.name, volume_type.id):
                 return volume_type
+        if error is None:  # Cinder may know the type by this name, too
+            for volume_type in types:
+                if is_same_type(name, volume_type.name):
+                    return volume_type
         known = ", ".join(sorted(volume_type.name for volume_type in types))
         problem = config.FieldProblem(f"{field} type", name, f"one of {known}")
         raise _invalid(str(problem), error)

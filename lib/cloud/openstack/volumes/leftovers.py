@@ -144,6 +144,15 @@ def judge_deletion(volume: Volume, error: errors.CloudError) -> errors.CloudErro
             resource=volume.id,
             request_id=error.request_id,
         )
+    if volume.phase is VolumePhase.FAILED:
+        # No status in which Cinder will delete it follows by itself.
+        return errors.CloudError(
+            f"it is in status {volume.native_phase}; the cloud administrator must"
+            " repair it",
+            operation=error.operation,
+            resource=volume.id,
+            request_id=error.request_id,
+        )
     return _busy(f"its status is {volume.native_phase!r}", volume, error)
 
 

@@ -30,6 +30,7 @@ from lib.cloud.volumes import (
     VolumeSpec,
     VolumesReading,
 )
+from lib.volumes import csi_codes
 
 GIB = 2**30
 SERVER = InstanceId("5e000000-0000-0000-0000-000000000001")
@@ -71,6 +72,7 @@ class Cinder(Protocol):
     type_ids: dict[str, str]
     types_per_page: int
     servers: set[str]
+    zones: list[str]
 
     def put(self, number: int, **parts: object) -> str: ...
 
@@ -914,3 +916,58 @@ def test_a_read_ends_when_its_callers_time_does(
     observation = volumes.observe([ref], 0.5).by_ref[ref]
     assert isinstance(observation, Unknown)
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("status", ["error_deleting", "error_backing-up"])
+def test_a_failed_volume_that_cinder_does_not_delete_ends_the_call(
+    status: str, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Neither the deadline of the caller nor a retry changes its status."""
+    own = VolumeId(cinder.put(1, status=status))
+    with pytest.raises(errors.CloudError, match="administrator must repair") as caught:
+        volumes.delete(own)
+    assert csi_codes.from_cloud(caught.value).code is csi_codes.Code.INTERNAL
+    assert status in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["fast", "id-of-fast", "FAST", "Fast "])
+def test_capacity_is_that_of_a_type_by_any_of_its_names(
+    name: str, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    cinder.quota |= {
+        "gigabytes": {"limit": 1000, "in_use": 0, "reserved": 0},
+        "gigabytes_fast": {"limit": 10, "in_use": 10, "reserved": 0},
+    }
+    assert volumes.capacity(name, ()).available_bytes == 0
+
+
+ZONES = {
+    "the zone itself": (["Default-Group"], "Default-Group"),
+    "a zone whose label is that": (["nova", "Default Group"], "Default Group"),
+    "two zones whose label is that": (["Default Group", "Default(Group"], None),
+    "no such zone": (["nova"], None),
+}
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_a_zone_of_the_topology_is_that_of_its_label(
+    name: str, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Labels of Nodes have no blanks: the label is looked for among Cinder's zones."""
+    cinder.zones, expected = ZONES[name]
+    desired = spec(volumes, preferred=("Default-Group",))
+    if expected is None:
+        with pytest.raises(errors.Unplaceable):
+            volumes.create(desired)
+        return
+    created = volumes.create(desired)
+    assert created.name == desired.name
+
+
+def test_a_zone_of_a_storage_class_is_not_looked_for_by_its_label(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    cinder.zones = ["Default Group"]
+    desired = spec(volumes, parameters={"availability": "Default-Group"})
+    with pytest.raises(errors.InvalidRequest, match="Default Group"):
+        volumes.create(desired)
