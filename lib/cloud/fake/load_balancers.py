@@ -27,6 +27,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen, Unknown
+from lib.cloud.places import Places
 from lib.cloud.steps import (
     Asked,
     Gate,
@@ -101,6 +102,7 @@ class FakeLoadBalancers:
     uses_endpoints: bool = False
     busy_s: float = BUSY_S
     poll_s: float = _POLL_S
+    places: Places | None = None
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()

@@ -11,7 +11,8 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 
-from lib.cloud import steps
+from lib.cloud.places import Standing, Work
+from lib.cloud.steps import Verb
 from lib.cloud.support import write_limit
 
 ASK_AGAIN_S = 10.0
@@ -22,30 +23,17 @@ COMES_S = 5.0
 """An object that was called and does not ask by then is passed over."""
 ABSENT_S = 3 * ASK_AGAIN_S
 """An object that has not asked for so long does not wait any more."""
+TOOK_SHARE = 0.3
+"""Share of the last object in the average of what objects take."""
 STUCK_S = 600.0
 """A place is given up so long after the last write: its object is stuck."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Work:
-    """What is to be done with an object.
-
-    id: of the object. group: its namespace. verb: what is done. has_begun: something
-    was written for it before. wake: called, from any thread, when it may ask again.
-    """
-
-    id: str
-    group: str
-    verb: steps.Verb
-    wake: Callable[[], None]
-    has_begun: bool = False
 
 
 @dataclasses.dataclass(slots=True)
 class _Place:
     """began, wrote: when it was given, and its last write sent or answered."""
 
-    verb: steps.Verb
+    verb: Verb
     began: float
     wrote: float
     is_answered: bool = False
@@ -61,18 +49,8 @@ class _Waiting:
     called: float | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Standing:
-    """What is going on, for metrics and messages. oldest_s: the longest wait."""
-
-    limit: int
-    held: int
-    waiting: int
-    oldest_s: float
-
-
-class Places:
-    """The places of one service. Safe for many threads; no call blocks.
+class AdaptivePlaces:
+    """Implements `lib.cloud.places.Places` for one service.
 
     clock: monotonic seconds. start, most: see `write_limit`.
     """
@@ -88,16 +66,20 @@ class Places:
         self._limit = write_limit.WriteLimit(start, most)
         self._held: dict[str, _Place] = {}
         self._line: dict[str, _Waiting] = {}
+        self._took_s = 0.0
         self._turn = 0
         self._served: dict[object, int] = {}  # by verb, or verb and group
+
+    def bound(self, start: int, most: int) -> None:
+        """See the protocol."""
+        with self._lock:
+            if (start, most) != (self._limit.start, self._limit.most):
+                self._limit = write_limit.WriteLimit(start, most)
 
     # ------------------------------------------------------------ places
 
     def enter(self, work: Work) -> float:
-        """Take a place for a write that is sent now; 0: it is taken.
-
-        Else returns in how many seconds to ask again. An object with a place keeps it.
-        """
+        """See the protocol."""
         with self._lock:
             now = self._clock()
             self._tidy(now)
@@ -107,7 +89,7 @@ class Places:
         return wait_s
 
     def answered(self, id_: str) -> None:
-        """Note that the write of this object has been answered, in whatever way."""
+        """See the protocol."""
         with self._lock:
             now = self._clock()
             if (place := self._held.get(id_)) is not None:
@@ -117,10 +99,7 @@ class Places:
         _wake(called)
 
     def leave(self, id_: str, *, is_finished: bool) -> None:
-        """Release a place, or its position in the line; without either do nothing.
-
-        is_finished: the cloud has finished with the object: its duration counts.
-        """
+        """See the protocol."""
         with self._lock:
             now = self._clock()
             self._line.pop(id_, None)
@@ -128,7 +107,10 @@ class Places:
             place = self._held.pop(id_, None)
             if place is not None and is_finished:
                 kind = f"whole {place.verb}"
-                self._limit.finished(kind, now - place.began, now, held)
+                took_s = now - place.began
+                self._limit.finished(kind, took_s, now, held)
+                former_s = self._took_s or took_s
+                self._took_s = former_s + (took_s - former_s) * TOOK_SHARE
             called = self._call(now)
         _wake(called)
 
@@ -140,7 +122,7 @@ class Places:
             return bool(self._line) and self._limit.lacks_answer(held, unanswered)
 
     def waited_s(self, id_: str) -> float:
-        """Return for how many seconds an object has waited for a place."""
+        """See the protocol."""
         with self._lock:
             waiting = self._line.get(id_)
             return 0.0 if waiting is None else self._clock() - waiting.since
@@ -161,15 +143,15 @@ class Places:
             self._limit.overloaded(seconds, self._clock(), retry_after_s)
 
     def standing(self) -> Standing:
-        """Return what is going on."""
+        """See the protocol."""
         with self._lock:
             now = self._clock()
             oldest_s = max(
                 (now - each.since for each in self._line.values()), default=0
             )
-            return Standing(
-                self._limit.places, len(self._held), len(self._line), oldest_s
-            )
+            held, waiting = len(self._held), len(self._line)
+            places = self._limit.places
+            return Standing(places, held, waiting, oldest_s, self._took_s)
 
     # ------------------------------------------------------------ with the lock
 
@@ -196,7 +178,9 @@ class Places:
             return 0.0
         waiting.called = None
         opens_s = self._limit.opens_s(now)
-        return max(opens_s, SOON_S) if opens_s > 0 else ASK_AGAIN_S
+        if opens_s <= 0:
+            return ASK_AGAIN_S
+        return min(max(opens_s, SOON_S), ASK_AGAIN_S)
 
     def _give(self, work: Work, now: float) -> None:
         del self._line[work.id]

@@ -35,6 +35,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Unknown
+from lib.cloud.places import Places
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 
 GONE_POLL_S = 5.0
@@ -57,6 +58,11 @@ class DvpLoadBalancers:
         self._forwarding = forwarding
         self._changes = parent_changes.ParentChanges(parent)
         self._reader = parent_reader.ParentReader(parent, self._changes.follow)
+
+    @property
+    def places(self) -> Places | None:
+        """See the protocol."""
+        return None
 
     @property
     def reasons(self) -> tuple[desired_service.DvpReason, ...]:

@@ -35,6 +35,7 @@ from lib.cloud.openstack.load_balancers.read.observe import TIMEOUT_S, OctaviaOb
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import backends, parse
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
+from lib.cloud.places import Places
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 from lib.cloud.support import absence_scope
 from lib.process import decoding
@@ -67,6 +68,11 @@ class OctaviaLoadBalancers:
         self._observer = OctaviaObserver(api, config, guard)
         self._choose = backends.Chooser()
         self._pace = pace.Pace()
+
+    @property
+    def places(self) -> Places:
+        """See the protocol."""
+        return self._api.places(client.Service.LOAD_BALANCER)
 
     @property
     def reasons(self) -> tuple[OctaviaReason, ...]:

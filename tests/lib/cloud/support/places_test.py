@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from lib.cloud import places as vocabulary
 from lib.cloud import steps
 from lib.cloud.fake import clock as clocks
 from lib.cloud.support import places, write_limit
@@ -18,7 +19,7 @@ class Ground:
     called: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.places = places.Places(self.clock, self.start)
+        self.places = places.AdaptivePlaces(self.clock, self.start)
 
     def enter(
         self,
@@ -29,7 +30,7 @@ class Ground:
         has_begun: bool = False,
     ) -> bool:
         """Report whether an object gets a place now."""
-        work = places.Work(
+        work = vocabulary.Work(
             name, group, verb, lambda: self.called.append(name), has_begun
         )
         return self.places.enter(work) == 0
@@ -210,5 +211,5 @@ def test_standing_shows_who_waits_and_for_how_long() -> None:
     ground.one_in_progress()
     ground.enter("second")
     ground.clock.move(0.5)
-    assert ground.places.standing() == places.Standing(2, 1, 1, 0.5)
+    assert ground.places.standing() == vocabulary.Standing(2, 1, 1, 0.5)
     assert ground.places.waited_s("second") == 0.5

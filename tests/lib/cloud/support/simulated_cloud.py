@@ -11,6 +11,7 @@ import heapq
 import itertools
 from collections.abc import Callable
 
+from lib.cloud import places as vocabulary
 from lib.cloud import steps
 from lib.cloud.support import places, poll_times
 
@@ -116,7 +117,7 @@ class Client:
     def __init__(self, cloud: Cloud, count: int, fixed: int | None = None) -> None:
         self._cloud = cloud
         self._fixed = fixed
-        self.places = places.Places(lambda: cloud.now)
+        self.places = places.AdaptivePlaces(lambda: cloud.now)
         self._waiting = [f"object {number}" for number in range(count)]
         self._left_s: dict[str, float] = {}
         self._begun: dict[str, float] = {}
@@ -164,7 +165,9 @@ class Client:
         if self._fixed is not None:
             wait_s = 0.0 if len(self._begun) < self._fixed else None
         else:
-            work = places.Work(name, "", steps.Verb.CREATE, lambda: self._woken(name))
+            work = vocabulary.Work(
+                name, "", steps.Verb.CREATE, lambda: self._woken(name)
+            )
             wait_s = self.places.enter(work)
         if wait_s == 0.0:
             self._create(name)
