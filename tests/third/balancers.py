@@ -26,6 +26,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen, Unknown
+from lib.cloud.places import Places
 from lib.cloud.steps import (
     Asked,
     Gate,
@@ -62,6 +63,7 @@ class MeadowLoadBalancers:
 
     reasons: tuple[ProblemReason, ...] = ()
     uses_endpoints = False
+    places: Places | None = None
 
     def __init__(self, relays: dict[str, Relay], lock: threading.RLock) -> None:
         self._relays = relays
