@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import prometheus_client
 
 from lib.balancers import model as balancers_model
-from lib.cloud import model, places
+from lib.cloud import model, write_places
 from lib.cloud.steps import ProblemReason
 from lib.daemon import counting
 
@@ -222,7 +222,7 @@ class BalancerMetrics:
 def watch_places(
     registry: prometheus_client.CollectorRegistry,
     service: str,
-    standing: Callable[[], places.Standing],
+    standing: Callable[[], write_places.Standing],
 ) -> None:
     """Show the places of a cloud service whenever the metrics are read."""
     limit = prometheus_client.Gauge(

@@ -8,7 +8,7 @@ from lib.balancers import flow, model, observe, receivers, serving_nodes
 from lib.balancers.model import Topic
 from lib.ccm import cluster_id, disabling, metrics, options
 from lib.ccm.parts import Parts
-from lib.cloud import load_balancers, places, protocol
+from lib.cloud import load_balancers, protocol, write_places
 from lib.cloud.support import write_limit
 from lib.kube import resources, store
 from lib.plans.engine import Writing
@@ -140,7 +140,7 @@ class ServiceControllers:
         if self._disabling is not None:
             loop.start("watch disabling ConfigMap", self._disabling.store.run)
 
-    def _places(self) -> places.Places | None:
+    def _places(self) -> write_places.Places | None:
         """Return the places of the load balancers in use: clouds are opened again."""
         limited = self._balancers().places
         if limited is not None:
@@ -148,9 +148,13 @@ class ServiceControllers:
             limited.bound(start, self._options.max_writes)
         return limited
 
-    def _standing(self) -> places.Standing:
+    def _standing(self) -> write_places.Standing:
         limited = self._places()
-        return places.Standing(0, 0, 0, 0.0) if limited is None else limited.standing()
+        return (
+            write_places.Standing(0, 0, 0, 0.0)
+            if limited is None
+            else limited.standing()
+        )
 
     def _needed(self) -> Mapping[str, threading.Event]:
         """Return what is set once each kind is listed, by its name."""

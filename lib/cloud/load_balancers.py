@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from lib.cloud import steps
 from lib.cloud.model import Address, Seen, Unknown
-from lib.cloud.places import Places
+from lib.cloud.write_places import Places
 
 # ---------------------------------------------------------------- what is asked for
 

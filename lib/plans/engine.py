@@ -14,7 +14,6 @@ from typing import Generic, Protocol
 
 from lib.cloud import errors
 from lib.cloud.model import Unknown
-from lib.cloud.places import Places, Work
 from lib.cloud.steps import (
     Asked,
     CommonReason,
@@ -26,6 +25,7 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
+from lib.cloud.write_places import Places, Work
 from lib.plans.memory import Memory, Written
 from lib.plans.model import LASTING, ApplyStep, Await, OpenPlan, Resumed, Target
 from lib.reconcile import failure, outcome

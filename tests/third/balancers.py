@@ -26,7 +26,6 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.places import Places
 from lib.cloud.steps import (
     Asked,
     Gate,
@@ -37,6 +36,7 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
+from lib.cloud.write_places import Places
 
 SPEED = "meadow.example/speed"
 SPEEDS = ("walk", "run")

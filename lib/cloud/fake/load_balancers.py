@@ -27,7 +27,6 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.places import Places
 from lib.cloud.steps import (
     Asked,
     Gate,
@@ -38,6 +37,7 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
+from lib.cloud.write_places import Places
 from lib.process import config
 
 ID_ANNOTATION = "fake.example/load-balancer-id"

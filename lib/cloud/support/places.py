@@ -11,9 +11,9 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 
-from lib.cloud.places import Standing, Work
 from lib.cloud.steps import Verb
 from lib.cloud.support import write_limit
+from lib.cloud.write_places import Standing, Work
 
 ASK_AGAIN_S = 10.0
 """When to ask again, unless the object is called before."""
@@ -50,7 +50,7 @@ class _Waiting:
 
 
 class AdaptivePlaces:
-    """Implements `lib.cloud.places.Places` for one service.
+    """Implements `lib.cloud.write_places.Places` for one service.
 
     clock: monotonic seconds. start, most: see `write_limit`.
     """

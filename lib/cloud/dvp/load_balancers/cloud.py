@@ -35,8 +35,8 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Unknown
-from lib.cloud.places import Places
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
+from lib.cloud.write_places import Places
 
 GONE_POLL_S = 5.0
 """When to ask again for an object that is being deleted; that costs no call."""

@@ -35,9 +35,9 @@ from lib.cloud.openstack.load_balancers.read.observe import TIMEOUT_S, OctaviaOb
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import backends, parse
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.places import Places
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 from lib.cloud.support import absence_scope
+from lib.cloud.write_places import Places
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from lib.cloud import places as vocabulary
 from lib.cloud import steps
+from lib.cloud import write_places as vocabulary
 from lib.cloud.fake import clock as clocks
 from lib.cloud.support import places, write_limit
 

@@ -11,8 +11,8 @@ import heapq
 import itertools
 from collections.abc import Callable
 
-from lib.cloud import places as vocabulary
 from lib.cloud import steps
+from lib.cloud import write_places as vocabulary
 from lib.cloud.support import places, poll_times
 
 SERVICE_S = 60.0
