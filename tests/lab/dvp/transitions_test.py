@@ -290,7 +290,11 @@ CHECKS: Mapping[str, Check] = {
     in finalizers(record, MACHINES, "a"),
     "machine-address": lambda record: bool(record.names(ADDRESSES, "manual-")),
     "machine-blocked": had(
-        MACHINES, "blocked", "VirtualMachineClassReady", "False", "ClassNotReady"
+        MACHINES,
+        "blocked",
+        "VirtualMachineClassReady",
+        "False",
+        "VirtualMachineClassNotReady",
     ),
     "machine-held-back": went(MACHINES, "manual", "Pending", "Stopped", "Running"),
     "machine-started": went(MACHINES, "a", "Pending", "Starting"),
@@ -375,7 +379,7 @@ def test_each_transition_happens(record: Recorder) -> None:
 
 
 def test_quotas_are_those_of_kubernetes(parent: DvpParent, project: Project) -> None:
-    """The refusal of the real API server is what the disk reports; so for Pods."""
+    """The refusal of the real API server is what the disk reports; a VM does not."""
     other = parent.project(f"{project.namespace}-quota")
     objects = parent.objects(other)
     hard = {"requests.storage": "1Gi", "requests.cpu": "1"}
@@ -387,10 +391,10 @@ def test_quotas_are_those_of_kubernetes(parent: DvpParent, project: Project) -> 
     objects.make(DISKS, "large", spec=disk_spec(projects.STORAGE, "2Gi"))
     parent.machine(other, "big", cpu={"cores": 2})
     rows = {
-        (DISKS, "large"): ("Ready", "QuotaExceeded"),
-        (MACHINES, "big"): ("Running", "PodNotStarted"),
+        (DISKS, "large"): ("Ready", "QuotaExceeded", "exceeded quota: small"),
+        (MACHINES, "big"): ("Running", "PodNotStarted", "creating its instance failed"),
     }
-    for (kind, name), (type_, reason) in rows.items():
+    for (kind, name), (type_, reason, expected) in rows.items():
 
         def message(
             kind: Resource = kind,
@@ -410,7 +414,7 @@ def test_quotas_are_those_of_kubernetes(parent: DvpParent, project: Project) -> 
 
         text = parent.wait(f"{name} has {reason}", message)
         print(f"{kind.kind:16} {name:8} {reason:14} {text}")
-        assert "exceeded quota: small" in text
+        assert expected in text
 
 
 def test_failures_come_on_demand(parent: DvpParent, project: Project) -> None:
