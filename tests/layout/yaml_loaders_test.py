@@ -15,7 +15,6 @@ OTHERS = {
     "lib/kube/kube_config.py": "a kubeconfig, which the Kubernetes client reads too",
     "lib/osdpl/planning.py": "manifests that helm rendered",
     "lib/osdpl/contract_source.py": "a file of the image of the operator",
-    "lib/cloud/zvirt/config.py": "settings of zVirt, decoded strictly",
     "lib/doctor/rights.py": "rbac.yaml of this repository",
 }
 LOADERS = {"load", "load_all", "safe_load", "safe_load_all", "full_load", "unsafe_load"}

@@ -17,11 +17,10 @@ import re
 import urllib.parse
 from collections.abc import Mapping
 
-import yaml
 from cryptography import x509
 
 from lib.cloud.support import source
-from lib.process import config
+from lib.process import config, yaml_documents
 
 URL = "ZVIRT_API_URL"
 USERNAMES = ("ZVIRT_USERNAME", "ZVIRT_USER")
@@ -186,9 +185,10 @@ def _of_variables(reader: _Reader) -> _Raw:
 def _of_file(reader: _Reader, env: Mapping[str, str]) -> _Raw:
     path = env[OVIRT_CONFIG]
     content = reader.content(OVIRT_CONFIG, path)
+    document: object = {}
     try:
-        document = yaml.safe_load(content) if content else {}
-    except yaml.YAMLError:
+        document = next(iter(yaml_documents.texts(path, content)), {})
+    except config.ConfigError:
         document = None
     if not isinstance(document, dict):
         problem = f"{config.shown(path)}: no YAML mapping"

@@ -132,6 +132,19 @@ def test_the_file_of_the_csi_driver(tmp_path: pathlib.Path) -> None:
     assert result.files == {ca, file}
 
 
+@pytest.mark.parametrize("password", ["0123", "yes", "1e3", "2026-11-29", "12:30:45"])
+def test_an_unquoted_password_keeps_its_characters(
+    tmp_path: pathlib.Path, password: str
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        f"ovirt_url: {URL}\novirt_username: admin@internal\n"
+        f"ovirt_password: {password}\novirt_insecure: true\n"
+    )
+    result = config.read({"OVIRT_CONFIG": str(file)}, NOW)
+    assert result.config.password == password
+
+
 def test_files_of_variables_are_watched(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "password"
     file.write_text("hunter2\n")
