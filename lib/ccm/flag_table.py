@@ -59,7 +59,7 @@ SERVICE_SYNCS = Flag(
     "concurrent-service-syncs",
     kinds.integer(1, 1000),
     1,
-    "Load balancers written in parallel at the beginning, at least 2; afterwards as"
+    "Load balancers written in parallel at the beginning, at least 8; afterwards as"
     " many as the cloud can take. Of a cloud that is not measured: Services in"
     " parallel, at least 8.",
     group=flags.LOAD_BALANCERS,

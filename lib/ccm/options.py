@@ -35,7 +35,6 @@ class ManagerOptions:
     node_status_s: float
     workers: int
     service_workers: int
-    service_syncs: int
     max_writes: int
     cluster_name: str
     cluster_id: str
@@ -70,7 +69,6 @@ def read(values: flags.Values, provider: str) -> ManagerOptions:
         node_status_s=values[table.NODE_STATUS_PERIOD],
         workers=max(LEAST_WORKERS, values[table.NODE_SYNCS]),
         service_workers=max(LEAST_WORKERS, values[table.SERVICE_SYNCS]),
-        service_syncs=values[table.SERVICE_SYNCS],
         max_writes=values[table.LB_MAX_WRITES],
         cluster_name=values[table.CLUSTER_NAME],
         cluster_id=values[table.CLUSTER_ID],

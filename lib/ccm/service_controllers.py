@@ -9,7 +9,6 @@ from lib.balancers.model import Topic
 from lib.ccm import cluster_id, disabling, metrics, options
 from lib.ccm.parts import Parts
 from lib.cloud import load_balancers, protocol, write_places
-from lib.cloud.support import write_limit
 from lib.kube import resources, store
 from lib.plans.engine import Writing
 from lib.process import logs, probes
@@ -144,8 +143,7 @@ class ServiceControllers:
         """Return the places of the load balancers in use: clouds are opened again."""
         limited = self._balancers().places
         if limited is not None:
-            start = max(write_limit.START, self._options.service_syncs)
-            limited.bound(start, self._options.max_writes)
+            limited.bound(self._options.service_workers, self._options.max_writes)
         return limited
 
     def _standing(self) -> write_places.Standing:
