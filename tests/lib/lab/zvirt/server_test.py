@@ -272,7 +272,7 @@ def test_a_process_with_5000_vms(tmp_path: pathlib.Path) -> None:
         env={"PYTHONPATH": ":".join(part for part in sys.path if part)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=True,
     )
     seconds, megabytes = map(float, done.stdout.split())
