@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from lib.balancers import decide, model
+from lib.balancers import contests, decide, model
 from lib.balancers.model import Memory, Operation, Service, Snapshot, Source, Topic
 from lib.cloud import errors
 from lib.cloud.load_balancers import Node, Results, Target
@@ -33,7 +33,8 @@ Ended = Callable[[Operation, float, bool], None]
 class Dependencies:
     """What a ServiceActor works with.
 
-    desire: what a Service asks of the cloud: pure. ended: see `Ended`.
+    desire: what a Service asks of the cloud: pure. contests: receives the writes of
+    Services. ended: see `Ended`.
     """
 
     api: client.Api
@@ -41,6 +42,7 @@ class Dependencies:
     recorders: Mapping[Source, events.Recorder]
     engine: Engine[Target, Results]
     desire: Desire
+    contests: contests.Contests
     ended: Ended | None = None
 
 
@@ -88,7 +90,11 @@ class ServiceActor:
         """Return when else a Service is due again; see `runner.Flow`."""
         if isinstance(error, UnknownOutcome):
             return (*snapshot.requeues, Requeue(LATE_S, frozenset({Topic.DRIFT})))
-        return snapshot.requeues
+        again = (
+            Requeue(contested.left_s, frozenset({Topic.SYNC}))
+            for contested in snapshot.contested
+        )
+        return (*snapshot.requeues, *again)
 
     def _forget_deleted(self, service: Service) -> None:
         """Drop what is kept of a Service that was deleted in the meantime.
@@ -156,7 +162,7 @@ class ServiceActor:
             took_s = self._memory.took_s(snapshot.service.metadata.uid)
             self._dependencies.ended(snapshot.operation, took_s, has_worked)
 
-    def _patch(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
+    def _patch(self, snapshot: Snapshot, action: model.Write) -> Snapshot:
         latest = snapshot.latest
         try:
             answer = self._send(latest, action)
@@ -164,6 +170,7 @@ class ServiceActor:
             self._denied(snapshot, action, error)
             raise
         self._memory.allow(latest.metadata.uid)
+        self._dependencies.contests.note(latest.metadata.uid, action)
         now = decoding.decode(answer, Service)
         self._dependencies.services.note_write(now.key, now.metadata.resource_version)
         left = written(snapshot.as_left, action)

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable
 
-from lib.balancers import model, translate
+from lib.balancers import contests, model, translate
 from lib.balancers.model import Action, Snapshot, Source
 from lib.cloud import errors
 from lib.cloud.load_balancers import Observed, Plan, Reason, Results, Target
@@ -54,7 +54,13 @@ def _observed(
         case Seen(observed):
             plan = make_plan(target, observed, now)
             return _carry_out(snapshot, target, observed, plan)
-    return Outcome()
+    return Outcome(_same_but_contested(snapshot))
+
+
+def _same_but_contested(snapshot: Snapshot) -> tuple[Action, ...]:
+    """Report what has come or gone while the cloud need not be read."""
+    before = snapshot.reported or plans.TellProblems(())
+    return _reported(snapshot, before.problems, before.notices)
 
 
 def _failure(snapshot: Snapshot, error: Exception, why: str) -> Decided:
@@ -132,12 +138,10 @@ def _carry_out(
     """Turn a plan into actions, in an order in which a crash between them is safe."""
     is_desired = target.spec is not None
     actions = [*_announced(snapshot, observed, plan, is_desired=is_desired)]
-    if is_desired and not snapshot.service.has_finalizer:
-        actions.append(model.AddFinalizer())
     if is_desired:
-        actions += missing(snapshot.service, plan.results)
+        actions += lacking(snapshot, plan.results)
     else:
-        actions += _noted(snapshot.service, plan)
+        actions += _noted(snapshot, plan)
     waits = bool(plan.object_id and not plan.steps and plan.retry_after_s is not None)
     problems = (*plan.problems, *(_known_pending(snapshot) if waits else ()))
     actions += _reported(snapshot, problems, plan.notices)
@@ -161,9 +165,11 @@ def _reported(
     snapshot: Snapshot, problems: tuple[Problem, ...], notices: tuple[Notice, ...] = ()
 ) -> tuple[Action, ...]:
     """Report what is wrong, if that was not reported before, or is due again."""
-    now = plans.TellProblems(problems, notices)
+    others = (each for each in problems if each.reason is not CommonReason.CONTESTED)
+    contested = map(contests.problem, snapshot.contested)
+    now = plans.TellProblems((*others, *contested), notices)
     is_same = now == (snapshot.reported or plans.TellProblems(()))
-    return () if is_same and not (problems and snapshot.is_report_due) else (now,)
+    return () if is_same and not (now.problems and snapshot.is_report_due) else (now,)
 
 
 def _known_pending(snapshot: Snapshot) -> tuple[Problem, ...]:
@@ -215,34 +221,45 @@ def _deleted(snapshot: Snapshot, plan: Plan) -> tuple[Action, ...]:
     One of another class keeps the finalizer if nothing shows that it is ours.
     """
     service = snapshot.service
-    is_ours = snapshot.is_in_progress or bool(_noted(service, plan))
+    is_ours = snapshot.is_in_progress or bool(_noted(snapshot, plan))
     if service.is_of_other_class and not is_ours:
         return (model.Settle(plan.results),)
+    if model.RemoveFinalizer() in snapshot.withheld:
+        return ()
     done = _event("DeletedLoadBalancer", "Deleted load balancer")
     return (model.RemoveFinalizer(), done)
 
 
-def _noted(service: model.Service, plan: Plan) -> tuple[Action, ...]:
+def _noted(snapshot: Snapshot, plan: Plan) -> tuple[Action, ...]:
     """Return the removal of our notes on a Service; one that is deleted keeps them."""
-    is_deleted = service.metadata.deletion_timestamp is not None
-    return () if is_deleted else missing(service, plan.results)
+    is_deleted = snapshot.service.metadata.deletion_timestamp is not None
+    return () if is_deleted else missing(snapshot, plan.results)
 
 
-def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
+def lacking(snapshot: Snapshot, results: Results) -> tuple[Action, ...]:
+    """Return what is to be written on a Service that is to have a load balancer."""
+    finalizer = model.AddFinalizer()
+    if snapshot.service.has_finalizer or finalizer in snapshot.withheld:
+        return missing(snapshot, results)
+    return (finalizer, *missing(snapshot, results))
+
+
+def missing(snapshot: Snapshot, results: Results) -> tuple[Action, ...]:
     """Return what is to be written on a Service for these results to hold there."""
     actions: list[Action] = []
-    annotations = service.metadata.annotations
+    annotations = snapshot.service.metadata.annotations
     wrong = tuple(
         (key, value)
         for key, value in results.annotations
         if annotations.get(key) != value
+        and model.SetAnnotations(((key, value),)) not in snapshot.withheld
     )
     if wrong:
         actions.append(model.SetAnnotations(wrong))
     ingress = results.ingress
-    if ingress is not None and ingress != translate.ingress(service):
+    if ingress is not None and ingress != translate.ingress(snapshot.service):
         actions.append(model.SetIngress(ingress))
-    return tuple(actions)
+    return tuple(each for each in actions if each not in snapshot.withheld)
 
 
 def _event(reason: str, message: str, *, is_warning: bool = False) -> model.RecordEvent:

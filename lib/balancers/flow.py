@@ -75,6 +75,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
             recorders,
             self._engine,
             self._desire,
+            self._observer.contests,
             ended,
         )
         self._actor = act.ServiceActor(dependencies, self._memory)

@@ -157,6 +157,19 @@ Memory = memory.Memory[load_balancers.Target, load_balancers.Results]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Contested:
+    """A write of one field that another client has undone several times.
+
+    other: that client, as far as it is known. left_s: the write does not follow for so
+    many seconds.
+    """
+
+    write: "Write"
+    other: str
+    left_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that one reconciliation knows of one Service.
 
@@ -167,10 +180,11 @@ class Snapshot:
     receive traffic. serving: names of those with ready endpoints, where they matter.
     backoff_s: seconds that must pass before what failed is created
     again. reported: the problems that were reported last. is_report_due: those that
-    stand are reported again. error: why this Service, and
-    no other, could not be read. written: what the API server answered to the last
-    write of this reconciliation. left: the Service as observed, with nothing but our
-    own writes. None: no write yet. requeues: when else the Service is due again.
+    stand are reported again. contested: writes that it lacks, and that are not repeated
+    yet. error: why this Service, and no other, could not be read. written: what the API
+    server answered to the last write of this reconciliation. left: the Service as
+    observed, with nothing but our own writes. None: no write yet. requeues: when else
+    the Service is due again.
     """
 
     service: Service
@@ -186,6 +200,7 @@ class Snapshot:
     backoff_s: float = 0.0
     reported: plans.TellProblems | None = None
     is_report_due: bool = False
+    contested: tuple[Contested, ...] = ()
     error: Exception | None = None
     written: Service | None = None
     left: Service | None = None
@@ -204,6 +219,11 @@ class Snapshot:
         reconciliation cannot have brought it about.
         """
         return self.left or self.service
+
+    @property
+    def withheld(self) -> frozenset["Write"]:
+        """The writes of single fields that are not repeated yet."""
+        return frozenset(contested.write for contested in self.contested)
 
     @property
     def operation(self) -> Operation:
@@ -248,6 +268,10 @@ class SetIngress:
     ingress: tuple[load_balancers.Ingress, ...]
 
 
+Write = AddFinalizer | RemoveFinalizer | SetAnnotations | SetIngress
+"""A write of the Service."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settle:
     """Remember that everything holds, and what was written on the Service for it."""
@@ -266,10 +290,7 @@ class RecordEvent(outcome.ReportAction):
 
 
 Action = (
-    AddFinalizer
-    | RemoveFinalizer
-    | SetAnnotations
-    | SetIngress
+    Write
     | plans.ApplyStep
     | plans.Await
     | plans.StartBackoff

@@ -3,7 +3,9 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from lib.balancers import decide, translate
+import msgspec
+
+from lib.balancers import contests, decide, model, translate
 from lib.balancers.model import Memory, Service, Snapshot, Topic
 from lib.cloud.load_balancers import (
     Cluster,
@@ -13,9 +15,10 @@ from lib.cloud.load_balancers import (
     Results,
     Target,
 )
-from lib.kube import client, fresh, resources, store
+from lib.kube import client, fresh, objects, resources, store
 from lib.kube import errors as kube_errors
 from lib.plans.engine import Engine
+from lib.process import decoding
 
 Claim = tuple[str, frozenset[Topic]]
 
@@ -46,7 +49,10 @@ class Sources:
 
 
 class ServiceObserver:
-    """Reads for a batch of Services together."""
+    """Reads for a batch of Services together.
+
+    contests: those of our writes that other clients undo.
+    """
 
     def __init__(
         self,
@@ -60,6 +66,7 @@ class ServiceObserver:
         self._load_balancers = load_balancers
         self._memory = memory
         self._engine = engine
+        self.contests = contests.Contests(clock)
         self._fresh = fresh.Fresh(
             sources.services, sources.api, resources.SERVICES, Service, clock
         )
@@ -124,7 +131,24 @@ class ServiceObserver:
             ),
             reported=self._memory.reported(uid),
             is_report_due=self._memory.is_report_due(uid),
+            contested=self.contests.find(
+                snapshot.service,
+                lambda write: self._other(snapshot.service.metadata, write),
+            ),
         )
+
+    def _other(self, about: objects.ObjectMeta, write: model.Write) -> str:
+        """Return who has changed the field of a write; empty: that is unknown."""
+        try:
+            answer = self._sources.api.read(
+                resources.SERVICES,
+                about.name,
+                about.namespace,
+                timeout_s=fresh.READ_TIMEOUT_S,
+            )
+            return decoding.decode(answer, contests.WithManagers).other(write)
+        except (kube_errors.KubeError, msgspec.DecodeError):
+            return ""
 
     def _resume(self, snapshots: dict[str, Snapshot]) -> None:
         """Resume the open plans of all Services that can be decided upon."""
@@ -164,11 +188,9 @@ class ServiceObserver:
         if settled is None or is_compared or depth(snapshot.topics) > Depth.CHANGED:
             return True
         target, results = settled
-        service = snapshot.service
-        if service.is_desired and not service.has_finalizer:
-            return True  # another client has removed it
-        is_same = target == snapshot.target
-        return not is_same or bool(decide.missing(snapshot.service, results))
+        is_desired = snapshot.service.is_desired
+        writes = decide.lacking if is_desired else decide.missing
+        return target != snapshot.target or bool(writes(snapshot, results))
 
     def forget(self, key: str) -> None:
         """Drop what is kept for a Service that was deleted."""

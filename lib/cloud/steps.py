@@ -33,6 +33,8 @@ class CommonReason(ProblemReason):
     """The cloud rejected a write, and will as long as nothing changes."""
     DENIED = "DeniedByAPIServer"
     """The API server denies a write of the Kubernetes object: admission, or RBAC."""
+    CONTESTED = "FieldContested"
+    """Another client changes a field back each time it is written."""
     DRIFT = "DriftRepaired"
     """Something was changed or deleted by others; it is being repaired."""
     MASS_ABSENCE = "MassAbsence"
