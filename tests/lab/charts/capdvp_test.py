@@ -68,7 +68,7 @@ def test_components_for_clusterctl_are_those_of_the_chart(
     kinds = [document["kind"] for document in documents]
     print(", ".join(f"{kind} {kinds.count(kind)}" for kind in dict.fromkeys(kinds)))
     assert kinds.count("Namespace") == 1
-    assert kinds.count("CustomResourceDefinition") == 3
+    assert kinds.count("CustomResourceDefinition") == 4
     variables = set(re.findall(r"\$\{([A-Z_]+)\}", text))
     assert variables == set(clusterctl.VARIABLES.values())
     assert "invalid" not in json.dumps(documents)
@@ -110,7 +110,7 @@ def test_installed_changed_and_removed(ground: installing.Ground) -> None:
         if item["spec"]["group"] == "infrastructure.cluster.x-k8s.io"
     }
     print(*sorted(labels), sep="\n")
-    assert len(labels) == 3
+    assert len(labels) == 4
     for of_definition in labels.values():
         assert of_definition["cluster.x-k8s.io/v1beta2"] == "v1alpha1"
 
