@@ -105,7 +105,9 @@ def _conflict(item: Item, vm: Item | None, same: Sequence[Item]) -> Finding | No
         created = str(other.metadata.creation_timestamp)
         return other.phase not in _HOLDING, created, other.uid
 
-    older = [other for other in same if age(other) < age(item)]
+    # An attachment that has failed claims nothing, also if it is from the same second.
+    claims = [other for other in same if other.phase != "Failed"]
+    older = [other for other in claims if age(other) < age(item)]
     if older:
         text = f"{what} has another attachment: {older[0].name}"
         return Finding("Attached", False, "Conflict", text)

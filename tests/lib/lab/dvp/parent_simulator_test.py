@@ -123,3 +123,18 @@ def test_of_two_attachments_of_one_second_the_attached_one_stays() -> None:
     world = World({ATTACHMENTS: {"p/b": first, "p/a": second}})
     refused = [s for s in attachments.decide(world, NOW) if s.item is second]
     assert [step_.transition for step_ in refused] == ["attachment-conflict"]
+
+
+def test_an_attachment_that_failed_claims_no_device() -> None:
+    """Of the same second, it does not fail one whose VM has stopped."""
+    reference = {"kind": "VirtualDisk", "name": "data"}
+    spec = {"blockDeviceRef": reference, "virtualMachineName": "vm"}
+
+    def attachment(name: str, phase: str) -> Item:
+        metadata = objects.ObjectMeta(name=name, namespace="p", uid=name)
+        return Item(metadata, spec=spec, status={"phase": phase})
+
+    failed, waiting = attachment("a", "Failed"), attachment("b", "Pending")
+    world = World({ATTACHMENTS: {"p/a": failed, "p/b": waiting}})
+    steps = [s.transition for s in attachments.decide(world, NOW) if s.item is waiting]
+    assert steps == ["attachment-waits"]
