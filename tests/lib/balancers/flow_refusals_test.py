@@ -70,7 +70,7 @@ def test_members_follow_the_nodes_while_something_else_is_refused(
     refused: Callable[[wire.Call], bool],
     fault: session.Fault,
 ) -> None:
-    """Else a port that nobody touched has no Node behind it any more."""
+    """Else an unchanged port has no member any more."""
     scene = make_scene()
     scene.calls(lambda: scene.ground.service("web", 80))
     scene.cloud.fault = lambda call: fault if refused(call) else None

@@ -48,7 +48,7 @@ def test_json_may_be_indented_by_tabs() -> None:
 
 
 def test_merged_keys_are_no_repetition() -> None:
-    """What an anchor gives may be said anew."""
+    """A key of an anchor may be overridden."""
     text = "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\ne: !!timestamp later\n"
     (observed,) = yaml_documents.read("t", text)
     assert observed == {"a": {"b": 1, "c": 2}, "d": {"b": 3, "c": 2}, "e": "later"}
