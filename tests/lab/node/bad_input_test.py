@@ -394,7 +394,7 @@ def on_socket(flag: str, state: str, expected: str) -> Row:
 
 
 INVALID, REFUSED, LATE = "INVALID_ARGUMENT", "FAILED_PRECONDITION", "DEADLINE_EXCEEDED"
-KNOWN = "must be one of ext4, ext3, xfs, btrfs"
+KNOWN = "must be one of ext4, ext3, ext2, xfs, btrfs"
 KEY = "mooring.io/mkfs-options"
 
 ROWS: Mapping[str, Row] = {
