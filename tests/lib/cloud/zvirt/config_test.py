@@ -70,7 +70,7 @@ BAD: Mapping[str, tuple[Mapping[str, str], str]] = {
         "ZVIRT_PASSWORD: not set: must be the password of the user",
     ),
     "a password twice": (
-        {"ZVIRT_PASSWORD_FILE": "pants.toml"},
+        {"ZVIRT_PASSWORD_FILE": __file__},
         "ZVIRT_PASSWORD: must not be set together with ZVIRT_PASSWORD_FILE",
     ),
     "a word for insecure": (
