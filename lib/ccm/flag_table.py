@@ -59,9 +59,7 @@ SERVICE_SYNCS = Flag(
     "concurrent-service-syncs",
     kinds.integer(1, 1000),
     1,
-    "Load balancers written in parallel at the beginning, at least 8; afterwards as"
-    " many as the cloud can take. Of a cloud that is not measured: Services in"
-    " parallel, at least 8.",
+    "Services reconciled in parallel; values below 8 are raised to 8.",
     group=flags.LOAD_BALANCERS,
 )
 CLUSTER_NAME = Flag(
@@ -219,14 +217,6 @@ LB_DRIFT_PERIOD = Flag(
     "Interval of drift detection for load balancers.",
     group=flags.LOAD_BALANCERS,
 )
-LB_MAX_WRITES = Flag(
-    "lb-max-writes",
-    kinds.integer(1, 1000),
-    64,
-    "Load balancers created, changed or deleted in parallel, at most. No effect with a"
-    " cloud that is not measured.",
-    group=flags.LOAD_BALANCERS,
-)
 DRY_RUN = Flag(
     "dry-run",
     kinds.BOOLEAN,
@@ -240,7 +230,6 @@ OURS: tuple[Flag[object], ...] = (
     NODE_DELETE_MAX_PERCENT,
     CLUSTER_ID,
     LB_DRIFT_PERIOD,
-    LB_MAX_WRITES,
     DRY_RUN,
 )
 

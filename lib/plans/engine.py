@@ -23,9 +23,7 @@ from lib.cloud.steps import (
     ProblemReason,
     Step,
     StepResult,
-    Verb,
 )
-from lib.cloud.write_places import Places, Work
 from lib.plans.memory import Memory, Written
 from lib.plans.model import LASTING, ApplyStep, Await, OpenPlan, Resumed, Target
 from lib.reconcile import failure, outcome
@@ -42,8 +40,6 @@ FORGET_AFTER_S = 60.0
 limit of proxies in front of cloud services."""
 UNKNOWN_POLL_S = 4.0
 """When to check again, as long as it may still appear."""
-FRESH_S = 60.0
-"""A plan that has waited for a place for so long is made again of a new read."""
 LONG_S = 120.0
 """A write that is rejected as too early for so long is reported."""
 
@@ -72,10 +68,6 @@ class UnknownOutcome(failure.Postponed):
         self.error = error
 
 
-class NoPlace(failure.Postponed):
-    """The cloud works on as much as it can take; the plan waits for a place."""
-
-
 def _always(operation: str) -> contextlib.AbstractContextManager[float]:
     del operation
     return contextlib.nullcontext(math.inf)
@@ -86,10 +78,6 @@ def _settled(settle_s: float) -> float:
     return 0.0
 
 
-def _unlimited() -> None:
-    return None
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Writing:
     """When the cloud may be written.
@@ -97,13 +85,11 @@ class Writing:
     permit: given an operation, lets one write happen within its block and gives the
     seconds it may take, or raises and it is not sent: the end of the Lease holds for
     the cloud as for the API server. unsettled_s: given the seconds that a request may
-    take, returns how long those of a previous leader may still take effect. places:
-    returns those of the service that is written; None: there is no limit.
+    take, returns how long those of a previous leader may still take effect.
     """
 
     permit: Callable[[str], contextlib.AbstractContextManager[float]] = _always
     unsettled_s: Callable[[float], float] = _settled
-    places: Callable[[], Places | None] = _unlimited
 
 
 class Engine(Generic[Target, Written]):
@@ -130,7 +116,6 @@ class Engine(Generic[Target, Written]):
         self._clock = clock
         self._writing = writing or Writing()
         self._on_open = on_open
-        self._places = self._writing.places
 
     # ------------------------------------------------------------ observe
 
@@ -151,18 +136,7 @@ class Engine(Generic[Target, Written]):
             plan = self._fitting(uid, target)
             if plan is None:
                 continue
-            if plan.waits_for_place:
-                wait_s = self._enter(uid, plan)
-                if wait_s > 0:
-                    gate = Gate(GateState.CLOSED, wait_s)
-                    resumed[uid] = Resumed(plan, gate, waited_s=self._waited_s(uid))
-                elif plan.object_id:
-                    # Others may have changed it meanwhile, such as the list of its
-                    # Services: it is read again, and its place is kept.
-                    self._memory.drop(uid)
-                else:
-                    resumed[uid] = Resumed(plan, Gate(GateState.OPEN))
-            elif plan.gate is not None:
+            if plan.gate is not None:
                 self._answer(uid, plan, plan.gate, resumed)
             elif now < plan.due_s:
                 # The watch has shown our own writes, or a change of no consequence.
@@ -180,48 +154,7 @@ class Engine(Generic[Target, Written]):
         if plan is not None and plan.target != target:
             self._memory.drop(uid)
             return None
-        if plan is None or not plan.waits_for_place:
-            return plan
-        if self._clock() - plan.since_s > FRESH_S:
-            self._memory.drop(uid)
-            return None
         return plan
-
-    def _enter(self, uid: str, plan: OpenPlan[Target]) -> float:
-        """Take a place for the next step of a plan, or return when to ask again, s."""
-        places = self._places()
-        if places is None:
-            return 0.0
-        key, topics, step = plan.target.key, plan.topics, plan.steps[0]
-        verb = step.verb
-        if verb is not Verb.DELETE:
-            verb = Verb.CHANGE if plan.object_id else Verb.CREATE
-
-        def wake() -> None:
-            if self._on_open is not None:
-                self._on_open(key, topics)
-
-        has_begun = self._memory.is_in_progress(uid)
-        namespace = key.partition("/")[0]
-        return places.enter(Work(uid, namespace, verb, wake, has_begun))
-
-    def _waited_s(self, uid: str) -> float:
-        places = self._places()
-        return 0.0 if places is None else places.waited_s(uid)
-
-    def forget(self, uid: str) -> None:
-        """Drop all that is kept for an object that was deleted."""
-        self._memory.forget(uid)
-        self.release(uid, is_finished=False)
-
-    def release(self, uid: str, *, is_finished: bool) -> None:
-        """Release the place of an object, unless a plan for it is in progress.
-
-        is_finished: the cloud has finished with it.
-        """
-        places = self._places()
-        if places is not None and self._memory.open(uid) is None:
-            places.leave(uid, is_finished=is_finished)
 
     def _ask(
         self,
@@ -229,11 +162,7 @@ class Engine(Generic[Target, Written]):
         now: float,
         resumed: dict[str, Resumed[Target]],
     ) -> None:
-        others = {
-            uid: plan
-            for uid, plan in self._memory.opens().items()
-            if uid not in due and plan.object_id
-        }
+        others = {u: plan for u, plan in self._memory.opens().items() if u not in due}
         plans = (*due.values(), *others.values())
         gates = self._cloud().gates(
             {Asked(plan.object_id, now - plan.since_s) for plan in plans}
@@ -270,7 +199,7 @@ class Engine(Generic[Target, Written]):
 
         Many that wait at one time need no more calls than one.
         """
-        if isinstance(gate, Unknown) or plan.gate is not None or plan.waits_for_place:
+        if isinstance(gate, Unknown) or plan.gate is not None:
             return
         if gate.state is GateState.CLOSED:
             due_s = self._clock() + gate.retry_after_s
@@ -282,19 +211,10 @@ class Engine(Generic[Target, Written]):
 
     # ------------------------------------------------------------ act
 
-    def apply(
-        self,
-        uid: str,
-        action: ApplyStep,
-        target: Target | None = None,
-        topics: frozenset[str] = frozenset(),
-    ) -> StepResult:
+    def apply(self, uid: str, action: ApplyStep) -> StepResult:
         """Make one write of the cloud.
 
-        target, topics: of the plan, with which it waits for a place. None: without one.
-
         Raises:
-            NoPlace: nothing was done; the plan is kept until there is a place for it.
             Postponed: nothing was done; the reconciliation has to end here.
             UnknownOutcome: it must not be applied again before a search for its result.
             CloudError: it was not carried out, or may be applied again.
@@ -308,17 +228,12 @@ class Engine(Generic[Target, Written]):
         if not step.is_repeatable:
             unknown_s = self._memory.unknown_s(uid, step.path)
             self._require_known(uid, unknown_s, CREATE_AFTER_S)
-        if target is not None:
-            self._take_place(uid, action, target, topics)
         self._memory.begin(uid)
-        plan = self._memory.open(uid)
-        if plan is not None and plan.waits_for_place:
-            self._memory.drop(uid)  # else its first step would be applied twice
         if self._memory.open(uid) is None:
             paths = {each.path for each in (step, *action.rest)}
             self._memory.keep_refusals(uid, paths.union(action.refused))
         try:
-            result = self._write(uid, step)
+            result = self._write(step)
         except errors.CloudError as error:
             self._memory.drop(uid)
             if step.is_repeatable or not _may_be_done(error):
@@ -328,31 +243,9 @@ class Engine(Generic[Target, Written]):
         self._memory.accept(uid, step.path)
         return result
 
-    def _take_place(
-        self, uid: str, action: ApplyStep, target: Target, topics: frozenset[str]
-    ) -> None:
-        now = self._clock()
-        plan = OpenPlan(
-            target,
-            (action.step, *action.rest),
-            action.object_id,
-            now,
-            now,
-            topics,
-            has_written=False,
-        )
-        wait_s = self._enter(uid, plan)
-        if wait_s > 0:
-            self._memory.keep(uid, plan)
-            raise NoPlace("the cloud works on as much as it can take", wait_s)
-
-    def _write(self, uid: str, step: Step) -> StepResult:
-        try:
-            with self._writing.permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
-                return self._cloud().apply(step, left_s)
-        finally:
-            if (places := self._places()) is not None:
-                places.answered(uid)
+    def _write(self, step: Step) -> StepResult:
+        with self._writing.permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
+            return self._cloud().apply(step, left_s)
 
     def require_known(self, uid: str, *, is_recorded: bool) -> None:
         """Check that no earlier request can still be carried out.

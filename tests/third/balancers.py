@@ -36,7 +36,6 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
-from lib.cloud.write_places import Places
 
 SPEED = "meadow.example/speed"
 SPEEDS = ("walk", "run")
@@ -63,7 +62,6 @@ class MeadowLoadBalancers:
 
     reasons: tuple[ProblemReason, ...] = ()
     uses_endpoints = False
-    places: Places | None = None
 
     def __init__(self, relays: dict[str, Relay], lock: threading.RLock) -> None:
         self._relays = relays

@@ -37,7 +37,6 @@ from lib.cloud.openstack.load_balancers.spec import backends, parse
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 from lib.cloud.support import absence_scope
-from lib.cloud.write_places import Places
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
@@ -68,11 +67,6 @@ class OctaviaLoadBalancers:
         self._observer = OctaviaObserver(api, config, guard)
         self._choose = backends.Chooser()
         self._pace = pace.Pace()
-
-    @property
-    def places(self) -> Places:
-        """See the protocol."""
-        return self._api.places(client.Service.LOAD_BALANCER)
 
     @property
     def reasons(self) -> tuple[OctaviaReason, ...]:
