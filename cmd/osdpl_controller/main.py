@@ -3,7 +3,7 @@
 import os
 
 from lib.daemon import common_flags
-from lib.osdpl import options
+from lib.osdpl.daemon import options
 from lib.process import command_line, config, flags, serving, shutdown
 from osdpl_controller import version
 
@@ -46,7 +46,7 @@ def run(values: flags.Values) -> int:
     """
     osdpl_options = options.read(values)
     # Heavy, and not needed for --help.
-    from lib.osdpl import controller
+    from lib.osdpl.daemon import controller
 
     program = controller.Program(NAME, version.VERSION)
     code = controller.run(program, osdpl_options, os.environ)

@@ -15,7 +15,7 @@ RELEASES_MIN = 17
 PROGRAM = """
 import json, resource, time
 started = time.monotonic()
-from lib.osdpl import hashing
+from lib.osdpl.api import hashing
 from tests.lib.osdpl import samples
 hashes = [
     hashing.release_hash(release, "sha256:0")

@@ -26,9 +26,10 @@ from lib.helm import model as helm_model
 from lib.machines import preview as machines_preview
 from lib.machines.clusters import model as clusters_model
 from lib.nodes import preview as nodes_preview
-from lib.osdpl import admission, snapshot, states
-from lib.osdpl import metrics as osdpl_metrics
-from lib.osdpl import model as osdpl_model
+from lib.osdpl.api import model as osdpl_model
+from lib.osdpl.reconcile import metrics as osdpl_metrics
+from lib.osdpl.reconcile import snapshot, states
+from lib.osdpl.webhook import admission
 from lib.reconcile import metrics as reconcile_metrics
 from lib.routes import preview as routes_preview
 from mooring.commands import documents
@@ -116,7 +117,7 @@ def _event_names() -> Iterator[str]:
 
 def condition_reasons() -> Names:
     """Return reasons of the conditions of OpenStackDeployments and Nodes."""
-    tree = sheets.parsed("lib/osdpl/conditions.py")
+    tree = sheets.parsed("lib/osdpl/reconcile/conditions.py")
     literals = {
         text
         for text in sheets.texts(ast.walk(tree))
@@ -138,7 +139,9 @@ def label_values() -> Names:
     """Return each value of a closed label of our own as "metric label value"."""
     admitted = {
         text
-        for text in sheets.texts(ast.walk(sheets.parsed("lib/osdpl/webhook.py")))
+        for text in sheets.texts(
+            ast.walk(sheets.parsed("lib/osdpl/webhook/webhook.py"))
+        )
         if text in ("invalid", "denied", "allowed")
     }
     results = {osdpl_metrics.SUCCESS, osdpl_metrics.UNEXPECTED}

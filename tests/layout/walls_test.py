@@ -33,6 +33,22 @@ DENIED = {
         "lib/ccm/manager.py",
         "lib/cloud/dvp/parent.py",
     ),
+    "values of OpenStackDeployments import their flow": (
+        "lib/osdpl/values/render.py",
+        "lib/osdpl/reconcile/snapshot.py",
+    ),
+    "values of OpenStackDeployments import the rules": (
+        "lib/osdpl/values/services/compute.py",
+        "lib/osdpl/rules/table.py",
+    ),
+    "the daemon of OpenStackDeployments imports the doctor": (
+        "lib/osdpl/daemon/controller.py",
+        "lib/osdpl/doctor/findings.py",
+    ),
+    "a layer of OpenStackDeployments imports another flow": (
+        "lib/osdpl/reconcile/decide.py",
+        "lib/nodes/labels.py",
+    ),
     "a provider imports a flow": (
         "lib/cloud/openstack/cloud.py",
         "lib/nodes/decide.py",
@@ -119,6 +135,10 @@ ALLOWED = {
     "the simulated engine imports the SDK of oVirt": (
         "lib/lab/zvirt/core.py",
         "3rdparty/python#ovirt-engine-sdk-python",
+    ),
+    "the flow of OpenStackDeployments imports their values": (
+        "lib/osdpl/reconcile/desire.py",
+        "lib/osdpl/values/services/compute.py",
     ),
     "an edge imports a flow": ("lib/csi/driver.py", "lib/volumes/flow.py"),
     "a component imports a provider": (

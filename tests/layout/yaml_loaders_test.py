@@ -13,8 +13,8 @@ OTHERS = {
     "lib/helm/http_repository.py": "the index of a repository, bounded",
     "lib/helm/directory.py": "Chart.yaml of a chart",
     "lib/kube/kube_config.py": "a kubeconfig, which the Kubernetes client reads too",
-    "lib/osdpl/planning.py": "manifests that helm rendered",
-    "lib/osdpl/contract_source.py": "a file of the image of the operator",
+    "lib/osdpl/reconcile/planning.py": "manifests that helm rendered",
+    "lib/osdpl/values/contract_source.py": "a file of the image of the operator",
     "lib/doctor/rights.py": "rbac.yaml of this repository",
 }
 LOADERS = {"load", "load_all", "safe_load", "safe_load_all", "full_load", "unsafe_load"}

@@ -8,7 +8,7 @@ from csi_controller import main as csi_controller
 from csi_node import main as csi_node
 from dvp_ccm import main as dvp_ccm
 from lib.ccm import options as manager_options
-from lib.osdpl import options as osdpl_options
+from lib.osdpl.daemon import options as osdpl_options
 from lib.process import command_line, flags
 from tests.reference import sheets
 

@@ -51,7 +51,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
         from lib.doctor import examine
         from lib.helm import cache
         from lib.kube import client
-        from lib.osdpl import diagnosis
+        from lib.osdpl.doctor import diagnosis
         from lib.process.clock import utc_now
         from mooring.commands import render_osdpl
 

@@ -7,7 +7,7 @@ import click
 from mooring.commands import outputs, paths, reach
 
 if TYPE_CHECKING:
-    from lib.osdpl import model
+    from lib.osdpl.api import model
 
 file = click.argument("file", type=paths.FILE, required=False)
 kubeconfig = reach.kubeconfig_option
@@ -20,6 +20,6 @@ output = outputs.option
 
 def chart_source(address: str) -> "model.Source | None":
     """Return the source of charts that --charts names; None: it is not given."""
-    from lib.osdpl import model
+    from lib.osdpl.api import model
 
     return model.Source(name="--charts", url=address) if address else None

@@ -12,7 +12,7 @@ import click
 from mooring.commands import documents, edge, osdpl_options, outputs, reach
 
 if TYPE_CHECKING:
-    from lib.osdpl import planning
+    from lib.osdpl.reconcile import planning
 
 
 @click.command()
@@ -73,7 +73,7 @@ class _Reach:
 def _plan(through: _Reach, file: pathlib.Path | None, is_live: bool) -> "planning.Plan":
     from lib.helm import cache, command
     from lib.kube import client
-    from lib.osdpl import planning
+    from lib.osdpl.reconcile import planning
     from mooring.commands import render_osdpl
 
     document = render_osdpl.document(file) if file is not None else None

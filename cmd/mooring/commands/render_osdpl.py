@@ -15,7 +15,7 @@ from mooring.commands import documents, osdpl_options, outputs, paths
 
 if TYPE_CHECKING:
     from lib.helm import cache, command
-    from lib.osdpl import model
+    from lib.osdpl.api import model
 
 FOLDER = click.Path(file_okay=False, path_type=pathlib.Path)
 
@@ -65,16 +65,9 @@ def osdpl(
 
 
 def _render(file: pathlib.Path, source: str) -> "model.Rendered":
-    from lib.osdpl import (
-        credentials,
-        decide,
-        layers,
-        model,
-        references,
-        render,
-        snapshot,
-        spec,
-    )
+    from lib.osdpl.api import model, references, spec
+    from lib.osdpl.reconcile import decide, snapshot
+    from lib.osdpl.values import credentials, layers, render
     from lib.process import config
 
     parsed = document(file)
@@ -110,7 +103,7 @@ def document(file: pathlib.Path) -> dict[str, Any]:
     Raises:
         ConfigError: it can't be read, or has none or several.
     """
-    from lib.osdpl import spec
+    from lib.osdpl.api import spec
     from lib.process import config, yaml_documents
 
     documents = yaml_documents.read(str(file), config.read_text(str(file)))
@@ -184,7 +177,7 @@ def _write_release(
     import yaml
 
     from lib.helm import model
-    from lib.osdpl import images
+    from lib.osdpl.reconcile import images
 
     pin = model.Pin(release.chart.name, release.chart.version, release.chart.digest)
     chart = charts.get(source or release.chart.repository.url, pin)

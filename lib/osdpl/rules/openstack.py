@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lib.osdpl import confidential, hashing, settings
+from lib.osdpl.api import confidential, hashing, settings
+from lib.osdpl.api.annotations import FORCE, FORCE_CHANGE, FORCE_DELETION
 from lib.osdpl.rules import cron
 from lib.osdpl.rules.rule import (
     SLURP,
@@ -21,9 +22,6 @@ from lib.osdpl.rules.rule import (
 from lib.process.config import FieldProblem, stated
 
 APPLIED = "APPLIED"
-FORCE = "mooring.io/force"
-"""Annotation: actions that are done in spite of a rule, separated by commas."""
-FORCE_CHANGE, FORCE_DELETION = "change", "deletion"
 HASH_LENGTH = 16
 _NO_CHANGES = ("openstack_version", "draft")
 CLEANED = "barbican masakari nova cinder glance heat aodh manila horizon".split()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lib.osdpl import options
+from lib.osdpl.daemon import options
 from lib.process import command_line
 from osdpl_controller import main, version
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.osdpl import options
+from lib.osdpl.daemon import options
 from lib.process import command_line
 from osdpl_controller import main, version
 

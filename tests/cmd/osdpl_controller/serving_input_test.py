@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from lib.osdpl import options
+from lib.osdpl.daemon import options
 from lib.process import certificates, command_line
 from osdpl_controller import main, version
 

@@ -18,7 +18,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.charts import helm
 from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_set, chart_sources, controller, deployment
-from lib.osdpl import references
+from lib.osdpl.api import references
 from tests.harness import testing
 from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage

@@ -17,7 +17,7 @@ from lib.lab.kube import control_plane
 from lib.lab.osdpl import controller, deployment, lab
 from lib.lab.run import processes
 from lib.lab.slots import leases
-from lib.osdpl import graph
+from lib.osdpl.values import graph
 from mooring.commands import schemas
 from tests.harness import testing
 from tests.harness.daemons import lab_tool

@@ -26,8 +26,8 @@ from lib.lab.artifacts import programs
 from lib.lab.charts import helm
 from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_set, chart_sources, controller, deployment, view
-from lib.osdpl import bundles as bundle_status
-from lib.osdpl import public_secrets
+from lib.osdpl.reconcile import bundles as bundle_status
+from lib.osdpl.values import public_secrets
 from mooring.commands import plan_osdpl
 from tests.harness.kube import audit
 from tests.harness.osdpl import stage

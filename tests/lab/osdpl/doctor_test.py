@@ -20,7 +20,8 @@ from lib.lab.artifacts import pexes
 from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_sources, controller, deployment
 from lib.lab.run import waiting
-from lib.osdpl import findings, webhook
+from lib.osdpl.doctor import findings
+from lib.osdpl.webhook import webhook
 from mooring.commands import main
 from tests.harness import testing
 from tests.harness.osdpl import stage

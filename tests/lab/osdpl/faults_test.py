@@ -25,7 +25,9 @@ from lib.lab.artifacts import pexes, programs
 from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_sources, controller, deployment
 from lib.lab.run import processes, progress
-from lib.osdpl import graph, settings, states, upgrade
+from lib.osdpl.api import settings
+from lib.osdpl.reconcile import states, upgrade
+from lib.osdpl.values import graph
 from tests.harness import testing
 from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage

@@ -9,7 +9,7 @@ import time
 
 from lib.lab.osdpl import controller, deployment
 from lib.lab.run import processes, waiting
-from lib.osdpl import controller as program
+from lib.osdpl.daemon import controller as program
 from tests.harness.daemons import debugging, probing
 from tests.harness.osdpl.stage import OperatorStage
 

@@ -23,7 +23,7 @@ from lib.lab import places
 from lib.lab.artifacts import programs
 from lib.lab.charts import helm
 from lib.lab.osdpl import chart_sources
-from lib.osdpl import graph, public_secrets
+from lib.osdpl.values import graph, public_secrets
 
 CHECKOUT = "MOORING_OPENSTACK_HELM"
 RUN = "import sys; from mooring.commands import main; main.main()"

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from lib.lab.osdpl import deployment, lab, view
-from lib.osdpl import graph, upgrade
+from lib.osdpl.reconcile import upgrade
+from lib.osdpl.values import graph
 from tests.harness.osdpl.stage import OperatorStage
 
 QUIET_S = 8

@@ -22,9 +22,10 @@ from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster
 from lib.lab.osdpl import controller, deployment
 from lib.lab.run import processes, tls, waiting
-from lib.osdpl import annotations as annotations_
-from lib.osdpl import merge, webhook, webhook_certificate
-from lib.osdpl.rules import openstack, table
+from lib.osdpl.api import annotations as annotations_
+from lib.osdpl.api import merge
+from lib.osdpl.rules import table
+from lib.osdpl.webhook import webhook, webhook_certificate
 from lib.process import certificates
 from tests.harness import testing
 from tests.harness.osdpl import stage
@@ -62,7 +63,7 @@ def document(name: str, tree: Tree, **status: Any) -> dict[str, Any]:
     spec = merge.merge(manifest["spec"], own)
     forced = ",".join(tree.get("_forced", ()))
     if forced:
-        manifest["metadata"]["annotations"] = {openstack.FORCE: forced}
+        manifest["metadata"]["annotations"] = {annotations_.FORCE: forced}
     forced = ",".join(tree.get("_forced", ()))
     annotations = {annotations_.FORCE: forced} if forced else {}
     metadata = {**manifest["metadata"], "annotations": annotations}

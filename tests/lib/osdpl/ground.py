@@ -15,18 +15,18 @@ from lib.helm.fake import helm as fake_helm
 from lib.kube import events, resources
 from lib.kube.fake import api as fake_api
 from lib.operator_edge import objects
-from lib.osdpl import (
+from lib.osdpl.reconcile import (
     act,
     actions,
     bundles,
     caches,
     checks,
     decide,
-    generating,
     observe,
     work,
 )
-from lib.osdpl.snapshot import Snapshot
+from lib.osdpl.reconcile.snapshot import Snapshot
+from lib.osdpl.values import generating
 from lib.reconcile import jobs
 from lib.reconcile.outcome import Outcome
 

@@ -3,7 +3,8 @@
 import copy
 from typing import Any
 
-from lib.osdpl import credentials, layers, merge, model, render, spec
+from lib.osdpl.api import merge, model, spec
+from lib.osdpl.values import credentials, layers, render
 
 DOCUMENT: model.Tree = {
     "apiVersion": "lcm.mirantis.com/v1alpha1",

@@ -6,7 +6,7 @@ For the pure table, and for the webhook behind a real API server.
 import dataclasses
 from typing import Any
 
-from lib.osdpl import merge
+from lib.osdpl.api import merge
 from lib.osdpl.rules.rule import Change
 
 BASE: dict[str, Any] = {

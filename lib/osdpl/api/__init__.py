@@ -1,0 +1,1 @@
+"""An OpenStackDeployment: its types, schema, defaults and annotations. Pure."""

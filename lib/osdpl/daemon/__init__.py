@@ -1,0 +1,1 @@
+"""osdpl-controller as a process: its options, settings and parts."""

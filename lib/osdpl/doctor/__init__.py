@@ -1,0 +1,1 @@
+"""Problems of a deployment that `mooring doctor osdpl` shows."""

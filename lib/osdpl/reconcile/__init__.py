@@ -1,0 +1,1 @@
+"""The flow: observe, decide, act; the status and the releases of a deployment."""

@@ -1,0 +1,1 @@
+"""From a spec to the values of each chart: services, sizes, credentials. Pure."""

@@ -1,0 +1,138 @@
+"""Values of the service networking: Neutron with Open vSwitch."""
+
+from typing import Any
+
+from lib.osdpl.api import model
+from lib.osdpl.values import secret_shapes
+from lib.osdpl.values.context import Context
+from lib.osdpl.values.contract import Contract
+from lib.osdpl.values.services import common
+
+_AGENTS_ON_GATEWAYS = ("agent.dhcp", "agent.l3", "agent.metadata")
+_AGENTS_OFF = ("daemonset_sriov_agent", "daemonset_lb_agent")
+_BRIDGE = "br-ex"
+_L3_EXTENSIONS = "fip_qos,gateway_ip_qos"
+
+
+def openvswitch(context: Context, contract: Contract) -> model.Tree:
+    """Return the values of the chart openvswitch."""
+    return common.infra(context, contract)
+
+
+def neutron(context: Context, contract: Contract) -> model.Tree:
+    """Return the values of the chart neutron."""
+    labels = dict.fromkeys(_AGENTS_ON_GATEWAYS, common.GATEWAY)
+    if "netns_cleanup_cron" in contract.labels:
+        # It removes what agents leave: wherever Open vSwitch runs, as in the reference.
+        labels["netns_cleanup_cron"] = "openvswitch"
+    agents = {name: False for name in _AGENTS_OFF if name in contract.manifests}
+    own = {
+        "network": {
+            "backend": ["openvswitch"],
+            "interface": {
+                "tunnel": context.require("features.neutron.tunnel_interface")
+            },
+        },
+        "manifests": agents,
+        # Its hook Job waits for Nova's API, and Nova's agents wait for Neutron.
+        "bootstrap": {"enabled": False},
+        # The name of a host is its short one, as in the reference.
+        "pod": {"use_fqdn": {"neutron_agent": False}},
+        "conf": _conf(context),
+    }
+    base = common.openstack(context, contract, "networking", labels)
+    return common.join(base, own, common.program(context, "neutron"))
+
+
+def metadata_secret(context: Context) -> str:
+    """Return the secret that Nova and the metadata agents share."""
+    secret = secret_shapes.service_secret("networking")
+    return context.credentials.text(secret, "metadata_secret")
+
+
+def _conf(context: Context) -> model.Tree:
+    shared = {"DEFAULT": {"metadata_proxy_shared_secret": metadata_secret(context)}}
+    servers = context.get("features.neutron.dns_servers", [])
+    conf: model.Tree = {
+        "neutron": {"DEFAULT": _default(context)},
+        "metadata_agent": shared,
+        "ovn_metadata_agent": shared,
+        "auto_bridge_add": _bridges(context),
+        "plugins": _plugins(context),
+        "l3_agent": {"AGENT": {"extensions": _L3_EXTENSIONS}},
+    }
+    if servers:
+        dns = {"dnsmasq_dns_servers": ",".join(servers)}
+        conf["dhcp_agent"] = {"DEFAULT": dns}
+    return conf
+
+
+def _default(context: Context) -> model.Tree:
+    plugins = ["router", "qos"]
+    if context.get("features.neutron.extensions.trunk.enabled"):
+        plugins.append("trunk")
+    domain = context.require("internal_domain_name")
+    return {
+        "core_plugin": "ml2",
+        "service_plugins": ",".join(plugins),
+        "dns_domain": f"{domain.rstrip('.')}.",
+        "dhcp_agents_per_network": 1 if context.get("size") == "single" else 2,
+    }
+
+
+def _networks(context: Context) -> list[dict[str, Any]]:
+    return list(context.get("features.neutron.external_networks", []))
+
+
+def _bridges(context: Context) -> model.Tree:
+    """Return the interface of each bridge; null: the bridge has none."""
+    bridges = {
+        network["bridge"]: network.get("interface") for network in _networks(context)
+    }
+    return bridges or {_BRIDGE: None}
+
+
+def _plugins(context: Context) -> model.Tree:
+    networks = _networks(context)
+    mappings = [f"{network['physnet']}:{network['bridge']}" for network in networks]
+    types = context.get("features.neutron.tenant_network_types") or ["vxlan"]
+    mtus = [
+        f"{network['physnet']}:{network['mtu']}"
+        for network in networks
+        if network.get("mtu")
+    ]
+    ml2: dict[str, Any] = {
+        "extension_drivers": "port_security,qos",
+        "mechanism_drivers": "openvswitch,l2population",
+        "type_drivers": "flat,vlan,vxlan,local",
+        "tenant_network_types": ",".join(types),
+    }
+    if mtus:
+        ml2["physical_network_mtus"] = ",".join(mtus)
+    vlans = {"network_vlan_ranges": ",".join(_vlan_ranges(networks))}
+    conf: model.Tree = {"ml2": ml2, "ml2_type_vxlan": {"vni_ranges": "1:65535"}}
+    if vlans["network_vlan_ranges"]:
+        conf["ml2_type_vlan"] = vlans
+    ovs = {"bridge_mappings": ",".join(mappings) or f"external:{_BRIDGE}"}
+    agent = {
+        "ovs": ovs,
+        "agent": {"extensions": "qos"},
+        # The chart's driver, iptables_hybrid, does not filter subports of trunks.
+        "securitygroup": {"firewall_driver": "openvswitch"},
+    }
+    return {"ml2_conf": conf, "openvswitch_agent": agent}
+
+
+def _vlan_ranges(networks: list[dict[str, Any]]) -> list[str]:
+    """Return the VLAN ranges of the physical networks that have VLANs."""
+    ranges = []
+    for network in networks:
+        if "vlan" not in network["network_types"]:
+            continue
+        limits = network.get("vlan_ranges")
+        ranges += [
+            f"{network['physnet']}:{limit}"
+            for limit in (limits or "").split(",")
+            if limit
+        ] or [network["physnet"]]
+    return ranges

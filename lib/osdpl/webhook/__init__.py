@@ -1,0 +1,1 @@
+"""Admission of OpenStackDeployments, and the certificate of its server."""
