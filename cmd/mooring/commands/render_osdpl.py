@@ -67,7 +67,7 @@ def osdpl(
 def _render(file: pathlib.Path, source: str) -> "model.Rendered":
     from lib.osdpl.api import model, references, spec
     from lib.osdpl.reconcile import decide, snapshot
-    from lib.osdpl.values import credentials, layers, render
+    from lib.osdpl.values import layers, render, required_secrets
     from lib.process import config
 
     parsed = document(file)
@@ -91,7 +91,7 @@ def _render(file: pathlib.Path, source: str) -> "model.Rendered":
             spec=plain,
         ),
         written=deployment.spec,
-        credentials=credentials.placeholders(services),
+        credentials=required_secrets.placeholders(services),
         repository_default=osdpl_options.chart_source(source),
     )
     return render.render(inputs)

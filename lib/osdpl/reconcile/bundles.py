@@ -12,7 +12,7 @@ from lib.osdpl.api.model import Document
 from lib.osdpl.reconcile.actions import DeleteBundle
 from lib.osdpl.reconcile.snapshot import Snapshot
 from lib.osdpl.reconcile.states import DIGEST_LABEL, ReleaseState, State, owned
-from lib.osdpl.values import graph, secret_shapes
+from lib.osdpl.values import graph, required_secrets
 from lib.process import redaction
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -229,6 +229,6 @@ def surplus(
             releases=tuple(
                 release for release in releases if release not in snapshot.revisions
             ),
-            secrets=secret_shapes.of_service(service) if has_claims else (),
+            secrets=required_secrets.of_service(service) if has_claims else (),
             has_claims=has_claims,
         )

@@ -37,7 +37,7 @@ from lib.osdpl.reconcile.snapshot import (
 )
 from lib.osdpl.reconcile.states import ReleaseState, State, Step
 from lib.osdpl.rules import openstack, table
-from lib.osdpl.values import graph, secret_shapes
+from lib.osdpl.values import graph, required_secrets
 from lib.process.config import FieldProblem
 from lib.reconcile.outcome import Outcome
 
@@ -128,7 +128,7 @@ def _lost_credentials(snapshot: Snapshot, desired: Desired) -> Iterator[str]:
     adopted = annotations.names(snapshot.document, annotations.ADOPT)
     installed = {*states.owned(snapshot), *(adopted & snapshot.revisions.keys())}
     for name in desired.absent:
-        services = secret_shapes.users_of(name)
+        services = required_secrets.users_of(name)
         users = [
             release
             for release in sorted(installed)

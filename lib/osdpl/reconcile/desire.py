@@ -6,7 +6,14 @@ from lib.osdpl.api import model, references, spec
 from lib.osdpl.api.model import Document
 from lib.osdpl.reconcile.snapshot import Desired, Refused
 from lib.osdpl.rules import openstack
-from lib.osdpl.values import credentials, generating, layers, render, secret_shapes
+from lib.osdpl.values import (
+    credentials,
+    generating,
+    layers,
+    render,
+    required_secrets,
+    secret_shapes,
+)
 from lib.process import config
 
 Secrets = Mapping[str, credentials.Stored]
@@ -29,7 +36,7 @@ def desire(
         effective = layers.effective(deployment.spec)
         services = layers.services(effective)
         config.require(tuple(openstack.plain_key(substituted.spec)))
-        shapes = credentials.required(services)
+        shapes = required_secrets.required(services)
         writes = credentials.writes(shapes, secrets, generating.Placeholders())
         if writes:
             missing = tuple(write.name for write in writes)
@@ -62,7 +69,7 @@ def needed(document: Document) -> frozenset[str]:
     except config.ConfigError:
         return frozenset()
     read = {reference.secret for reference in references.find(deployment.spec)}
-    for shape in credentials.required(services):
+    for shape in required_secrets.required(services):
         read.update(shape.names)
     return frozenset(read)
 
@@ -75,7 +82,7 @@ def shapes(document: Document) -> tuple[secret_shapes.Shape, ...]:
     """
     deployment = spec.parse(document)
     services = layers.services(layers.effective(deployment.spec))
-    return credentials.required(services)
+    return required_secrets.required(services)
 
 
 def _substituted(

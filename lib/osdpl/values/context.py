@@ -1,33 +1,28 @@
 """What the values of every chart are computed from."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from lib.osdpl.api import model
 from lib.osdpl.values import credentials
 from lib.process import config
 
-PUBLIC_ENDPOINTS = {
-    "identity": ("keystone", "api"),
-    "image": ("glance", "api"),
-    "placement": ("placement", "api"),
-    "network": ("neutron", "api"),
-    "compute": ("nova", "api"),
-    "compute_novnc_proxy": ("novncproxy", "novnc_proxy"),
-    "compute_spice_proxy": ("spiceproxy", "spice_proxy"),
-    "dashboard": ("horizon", "web"),
-}
-"""First label of the public name and name of the port, by endpoint."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Effective spec, namespace and credentials; release: tag of the images."""
+    """Effective spec, namespace and credentials; release: tag of the images.
+
+    endpoints: first label of the public name and name of the port, by endpoint. users:
+    prefix of the user names by service.
+    """
 
     namespace: str
     spec: model.Tree = dataclasses.field(repr=False)
     credentials: credentials.Credentials
     release: str
+    endpoints: Mapping[str, tuple[str, str]]
+    users: Mapping[str, str]
 
     def get(self, path: str, default: Any = None) -> Any:
         """Return the value at a path of the spec, such as "features.nova"."""

@@ -87,11 +87,6 @@ class Credentials:
         return self.user(secret_shapes.service_secret(service), "identity", account)
 
 
-def required(services: Collection[str]) -> tuple[Shape, ...]:
-    """Return the Secrets that the releases of these services need."""
-    return secret_shapes.required(services)
-
-
 def complete(
     shape: Shape,
     existing: Mapping[str, bytes] | None,
@@ -175,16 +170,6 @@ def read(shapes: Collection[Shape], stored: Mapping[str, Stored]) -> Credentials
     if problems:
         raise config.ConfigError(problems)
     return Credentials(content)
-
-
-def placeholders(services: Collection[str]) -> Credentials:
-    """Return placeholders derived from the names of Secrets and keys."""
-    generator = generating.Placeholders()
-    shapes = required(services)
-    stored = {
-        shape.name: Stored(complete(shape, None, generator) or {}) for shape in shapes
-    }
-    return read(shapes, stored)
 
 
 def _completed(

@@ -10,21 +10,12 @@ a single slot.
 from collections.abc import Collection
 
 from lib.osdpl.api import model
+from lib.osdpl.values import catalog
+from lib.osdpl.values.services import database
 
 RELEASES: dict[str, tuple[tuple[str, str], ...]] = {
-    "database": (("openstack-mariadb", "mariadb"),),
-    "messaging": (("openstack-rabbitmq", "rabbitmq"),),
-    "memcached": (("openstack-memcached", "memcached"),),
-    "coordination": (("etcd", "etcd"),),
-    "identity": (("openstack-keystone", "keystone"),),
-    "image": (("openstack-glance", "glance"),),
-    "placement": (("openstack-placement", "placement"),),
-    "networking": (
-        ("openstack-openvswitch", "openvswitch"),
-        ("openstack-neutron", "neutron"),
-    ),
-    "compute": (("openstack-libvirt", "libvirt"), ("openstack-nova", "nova")),
-    "dashboard": (("openstack-horizon", "horizon"),),
+    service.name: tuple((chart.release, chart.name) for chart in service.charts)
+    for service in catalog.SERVICES
 }
 """Release and chart by service, in the order of installation."""
 
@@ -49,53 +40,34 @@ UPGRADE_ORDER = (
 
 All other services follow in parallel. Source: the reference, osdpl upgrade."""
 
-_MARIADB = model.Workload(kind=model.Kind.STATEFUL_SET, name="mariadb-server")
-_RABBITMQ = model.Workload(
-    kind=model.Kind.STATEFUL_SET, name="openstack-rabbitmq-rabbitmq"
-)
-_MEMCACHED = model.Workload(
-    kind=model.Kind.STATEFUL_SET, name="openstack-memcached-memcached"
-)
-_KEYSTONE = model.Workload(kind=model.Kind.DEPLOYMENT, name="keystone-api")
-
-DATABASE = _MARIADB
+DATABASE = database.WORKLOAD
 """What the hook Jobs of a deletion need."""
-
-_STATE = (("database", _MARIADB), ("memcached", _MEMCACHED))
-_BUS = (("messaging", _RABBITMQ),)
-_API = (("identity", _KEYSTONE),)
-
-_GATES: dict[str, tuple[tuple[str, model.Workload], ...]] = {
-    "openstack-keystone": (*_STATE, *_BUS),
-    "openstack-glance": (*_STATE, *_BUS, *_API),
-    "openstack-placement": (*_STATE, *_API),
-    "openstack-neutron": (*_STATE, *_BUS, *_API),
-    "openstack-nova": (*_STATE, *_BUS, *_API),
-    "openstack-horizon": (*_STATE, *_API),
-}
-
-
-_LONGEST = ("openstack-nova", "openstack-neutron")
-"""Releases whose runs last longest: they have the most hook Jobs, one after another."""
 
 
 def rank(release: str) -> int:
-    """Return how early a release is started among those that can be: 0 is first."""
-    return 0 if release in _LONGEST else 1
+    """Return how early a release is started among those that can be: 0 is first.
+
+    Those whose runs last longest are: they have the most hook Jobs, one after another.
+    """
+    chart = catalog.BY_RELEASE.get(release)
+    return 0 if chart and chart.is_long else 1
 
 
 def gates(release: str, services: Collection[str]) -> tuple[model.Workload, ...]:
     """Return the workloads of the enabled services that a release waits for."""
-    return tuple(
-        workload for service, workload in _GATES.get(release, ()) if service in services
+    workloads = (
+        catalog.BY_NAME[service].workload
+        for service in _needs(release)
+        if service in services
     )
+    return tuple(workload for workload in workloads if workload)
 
 
 def service_gates(service: str) -> tuple[str, ...]:
     """Return the services that hold a gate of a service, without repetition."""
     gated: dict[str, None] = {}
     for release, _ in RELEASES.get(service, ()):
-        gated.update((needed, None) for needed, _ in _GATES.get(release, ()))
+        gated.update((needed, None) for needed in _needs(release))
     return tuple(gated)
 
 
@@ -104,7 +76,7 @@ def requires(release: str) -> tuple[str, ...]:
 
     A release that is not known requires none.
     """
-    if release not in _GATES:
+    if not _needs(release):
         return ()
     return tuple(
         name
@@ -112,3 +84,8 @@ def requires(release: str) -> tuple[str, ...]:
         for name, _ in RELEASES[service]
         if name != release
     )
+
+
+def _needs(release: str) -> tuple[str, ...]:
+    chart = catalog.BY_RELEASE.get(release)
+    return chart.needs if chart else ()

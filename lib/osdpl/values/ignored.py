@@ -8,30 +8,24 @@ desired and not supported is refused instead, see lib/osdpl/values/unsupported.p
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from lib.osdpl.values import graph
+from lib.osdpl.values import catalog, graph
 from lib.osdpl.values.services import compute
 
 UNREAD = ("artifacts.binary_base_url", "migration")
 """Fields that no service reads."""
 UNREAD_FEATURES = ("logging.horizon", "telemetry")
 
-_SERVICES = {
+_UNSUPPORTED = {
     "barbican": "key-manager",
     "cinder": "block-storage",
     "cloudprober": "cloudprober",
-    "database": "database",
     "designate": "dns",
-    "glance": "image",
-    "horizon": "dashboard",
     "ironic": "baremetal",
-    "keystone": "identity",
     "manila": "shared-file-system",
     "masakari": "instance-ha",
-    "messaging": "messaging",
     "octavia": "load-balancer",
-    "stacklight": "messaging",
 }
-"""Service of each feature; nova and neutron are required by the schema."""
+"""Service of the features whose service is not supported yet."""
 _BY_CHART = ("policies", "logging", "database.cleanup")
 """Features that have one key per chart, and others."""
 _OF_NO_CHART = ("strict_admin", "cadf")
@@ -90,6 +84,15 @@ def _unread(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield path, "this field is not supported yet"
 
 
+def _features() -> dict[str, str]:
+    """Return the service of each feature; the schema requires nova and neutron."""
+    return _UNSUPPORTED | {
+        feature: service.name
+        for service in catalog.SERVICES
+        for feature in service.features
+    }
+
+
 def _absent(service: str) -> str:
     return f"the service {service} is not in spec.features.services"
 
@@ -97,7 +100,7 @@ def _absent(service: str) -> str:
 def _of_absent_services(
     spec: Mapping[str, Any], services: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    for feature, service in _SERVICES.items():
+    for feature, service in _features().items():
         if service not in services and _below(spec, f"features.{feature}"):
             yield f"features.{feature}", _absent(service)
     for service in _below(spec, "services"):
@@ -118,9 +121,9 @@ def _of_absent_charts(
     spec: Mapping[str, Any], services: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the settings of charts that belong to no desired service."""
-    owners = {
+    owners = _NOT_INSTALLED | {
         chart: service for service, charts in graph.CHARTS.items() for chart in charts
-    } | _NOT_INSTALLED
+    }
     groups = [f"features.{chart}" for chart in _BY_CHART]
     groups += [f"common.{group}.releases" for group in ("openstack", "infra")]
     for group in groups:

@@ -12,25 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lib.osdpl.api import merge, model
+from lib.osdpl.values import catalog
 from lib.osdpl.values.context import Context
 from lib.process import config
 
 SEPARATOR = "::"
 """Between key and value of a label in spec.nodes."""
-
-_ANY_VALUE = {"libvirt": ("libvirt_libvirt",)}
-_CONF_ONLY = {
-    "neutron": (
-        "neutron_dhcp-agent",
-        "neutron_l3-agent",
-        "neutron_metadata-agent",
-        "neutron_netns-cleanup-cron",
-        "neutron_ovs-agent",
-    ),
-    "nova": ("nova_compute",),
-}
-_DAEMONSETS: Mapping[str, tuple[str, ...]] = {**_ANY_VALUE, **_CONF_ONLY}
-"""Names by which the charts know their DaemonSets."""
 
 
 def values(context: Context, service: str, chart: str) -> model.Tree:
@@ -62,7 +49,7 @@ def _problems(
     if not (key and separator and value) or SEPARATOR in value:
         expected = f"<label>{SEPARATOR}<value>, such as rack{SEPARATOR}a"
         yield config.FieldProblem("spec.nodes", label, expected)
-    known = _DAEMONSETS.get(chart, ())
+    known = catalog.CHARTS[chart].daemonsets
     if daemonset not in known:
         expected = f"a DaemonSet of the chart: {', '.join(known) or 'it has none'}"
         yield config.FieldProblem(path, None, expected)
@@ -71,7 +58,7 @@ def _problems(
     if values is not None and not isinstance(values, dict):
         yield config.FieldProblem(f"{path}.values", None, "an object")
         return
-    if chart in _CONF_ONLY:
+    if catalog.CHARTS[chart].has_conf_only:
         expected = "conf: the chart overrides nothing else on single nodes"
         for name in sorted(set(values or {}) - {"conf"}):
             yield config.FieldProblem(f"{path}.values.{name}", None, expected)
@@ -80,7 +67,7 @@ def _problems(
 def _layer(
     label: str, chart: str, daemonset: str, override: Mapping[str, Any]
 ) -> model.Tree:
-    if chart in _ANY_VALUE:
+    if not catalog.CHARTS[chart].has_conf_only:
         labels: Any = {label: {"values": dict(override)}}
         return {"overrides": {daemonset: {"labels": labels}}}
     key, _, value = label.partition(SEPARATOR)

@@ -1,11 +1,11 @@
 """Renders the desired releases of an OpenStackDeployment."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 from lib.osdpl.api import confidential, hashing, merge, model, schema, versions
 from lib.osdpl.values import (
+    catalog,
     contract,
     credentials,
     graph,
@@ -15,36 +15,7 @@ from lib.osdpl.values import (
     unsupported,
 )
 from lib.osdpl.values.context import Context
-from lib.osdpl.values.services import (
-    compute,
-    coordination,
-    dashboard,
-    database,
-    identity,
-    image,
-    memcached,
-    messaging,
-    networking,
-    placement,
-)
 from lib.process import config
-
-Template = Callable[[Context, contract.Contract], model.Tree]
-
-TEMPLATES: dict[str, Template] = {
-    "mariadb": database.mariadb,
-    "rabbitmq": messaging.rabbitmq,
-    "memcached": memcached.memcached,
-    "etcd": coordination.etcd,
-    "keystone": identity.keystone,
-    "glance": image.glance,
-    "placement": placement.placement,
-    "openvswitch": networking.openvswitch,
-    "neutron": networking.neutron,
-    "libvirt": compute.libvirt,
-    "nova": compute.nova,
-    "horizon": dashboard.horizon,
-}
 
 DEFAULT_CHART_VERSION = "2026.1.0"
 
@@ -77,6 +48,8 @@ def render(inputs: Inputs) -> model.Rendered:
         spec=spec,
         credentials=inputs.credentials,
         release=versions.image_release(version),
+        endpoints=catalog.ENDPOINTS,
+        users=catalog.USERS,
     )
     shown = inputs.deployment.spec if inputs.written is None else inputs.written
     written = dataclasses.replace(context, spec=layers.effective(shown))
@@ -132,7 +105,7 @@ def _release(
     reference = _chart(context, default, group, chart)
     field = f"spec.common.{group}.releases.version"
     generations = contract.generations(field, reference.version)
-    template = TEMPLATES[chart](context, contract.load(chart, generations))
+    template = catalog.CHARTS[chart].values(context, contract.load(chart, generations))
     values = _values(context, group, service, chart, template)
     images_base = str(context.get("artifacts.images_base_url", ""))
     return model.Release(

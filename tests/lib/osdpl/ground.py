@@ -15,6 +15,7 @@ from lib.helm.fake import helm as fake_helm
 from lib.kube import events, resources
 from lib.kube.fake import api as fake_api
 from lib.operator_edge import objects
+from lib.osdpl.api.model import Kind
 from lib.osdpl.reconcile import (
     act,
     actions,
@@ -26,7 +27,7 @@ from lib.osdpl.reconcile import (
     work,
 )
 from lib.osdpl.reconcile.snapshot import Snapshot
-from lib.osdpl.values import generating
+from lib.osdpl.values import catalog, generating
 from lib.reconcile import jobs
 from lib.reconcile.outcome import Outcome
 
@@ -34,18 +35,16 @@ NAMESPACE = "openstack"
 KEY = "openstack/osh-dev"
 SHORTEST_S = 0.01
 """Time of one step at least: sums of floats leave rests."""
-CHARTS = (
-    *("mariadb", "rabbitmq", "memcached", "etcd", "keystone", "glance", "placement"),
-    *("neutron", "openvswitch", "nova", "libvirt", "horizon"),
-)
-RELEASES = frozenset(
-    "etcd" if chart == "etcd" else f"openstack-{chart}" for chart in CHARTS
-)
+CHARTS = tuple(catalog.CHARTS)
+RELEASES = frozenset(catalog.BY_RELEASE)
+_KINDS = {
+    Kind.STATEFUL_SET: resources.STATEFUL_SETS,
+    Kind.DEPLOYMENT: resources.DEPLOYMENTS,
+}
 GATES = {
-    "openstack-mariadb": (resources.STATEFUL_SETS, "mariadb-server"),
-    "openstack-rabbitmq": (resources.STATEFUL_SETS, "openstack-rabbitmq-rabbitmq"),
-    "openstack-memcached": (resources.STATEFUL_SETS, "openstack-memcached-memcached"),
-    "openstack-keystone": (resources.DEPLOYMENTS, "keystone-api"),
+    service.charts[0].release: (_KINDS[service.workload.kind], service.workload.name)
+    for service in catalog.SERVICES
+    if service.workload
 }
 """The workload of a release that others wait for."""
 
@@ -98,6 +97,7 @@ def spec(url: str, **changes: Any) -> dict[str, Any]:
             "infra": releases,
         },
         "features": {
+            "services": list(catalog.BY_NAME),
             "neutron": {"tunnel_interface": "ens3"},
             "nova": {"live_migration_interface": "ens3"},
         },

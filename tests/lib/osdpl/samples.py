@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from lib.osdpl.api import merge, model, spec
-from lib.osdpl.values import credentials, layers, render
+from lib.osdpl.values import catalog, layers, render, required_secrets
 
 DOCUMENT: model.Tree = {
     "apiVersion": "lcm.mirantis.com/v1alpha1",
@@ -28,6 +28,7 @@ DOCUMENT: model.Tree = {
             }
         },
         "features": {
+            "services": list(catalog.BY_NAME),
             "neutron": {"tunnel_interface": "ens3"},
             "nova": {"live_migration_interface": "ens4"},
         },
@@ -48,7 +49,7 @@ def rendered(**changes: Any) -> model.Rendered:
     effective = layers.effective(deployment.spec)
     services = layers.services(effective)
     inputs = render.Inputs(
-        deployment=deployment, credentials=credentials.placeholders(services)
+        deployment=deployment, credentials=required_secrets.placeholders(services)
     )
     return render.render(inputs)
 

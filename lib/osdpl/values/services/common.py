@@ -4,7 +4,7 @@ from typing import Any
 
 from lib.osdpl.api import merge, model, versions
 from lib.osdpl.values import secret_shapes
-from lib.osdpl.values.context import PUBLIC_ENDPOINTS, Context
+from lib.osdpl.values.context import Context
 from lib.osdpl.values.contract import Contract
 
 GATEWAY = "openstack-gateway"
@@ -30,13 +30,6 @@ whose accounts have public passwords."""
 
 RELEASE = "{release}"
 """In the reference of an image: the place of the OpenStack release."""
-
-_SHARED = {
-    "neutron": ("networking", "neutron"),
-    "nova": ("compute", "nova"),
-    "placement": ("placement", "placement"),
-}
-"""Service and account that accounts without a role belong to (charts up to 2025.1)."""
 
 _DOMAINS = {"user_domain_name": "service", "project_domain_name": "service"}
 
@@ -139,22 +132,22 @@ def _project(name: str) -> dict[str, str]:
 def _account(
     context: Context, service: str, account: str, role: str | None
 ) -> model.Tree:
-    owner = (service, account)
-    if role is None and _is_enabled(context, account):
-        owner = _SHARED[account]
+    owner = service
+    if role is None:
+        owner = _owner(context, account) or service
     return {
         "role": role or "admin",
         "region_name": context.region,
-        **_user(context, *owner),
+        **_user(context, owner, account),
         **_project("service"),
     }
 
 
-def _is_enabled(context: Context, account: str) -> bool:
-    """Report whether an account belongs to a service of this cloud."""
-    if account not in _SHARED:
-        return False
-    return _SHARED[account][0] in context.get("features.services", ())
+def _owner(context: Context, account: str) -> str | None:
+    """Return the service of this cloud whose own account it is (charts to 2025.1)."""
+    services = context.get("features.services", ())
+    owners = (name for name, user in context.users.items() if user == account)
+    return next((service for service in owners if service in services), None)
 
 
 def _database(context: Context, service: str, users: tuple[str, ...]) -> model.Tree:
@@ -189,7 +182,7 @@ def _messaging(context: Context, service: str) -> model.Tree:
         "statefulset": {"name": "openstack-rabbitmq-rabbitmq", "replicas": replicas},
         "auth": {
             "admin": context.credentials.admin("messaging").values(),
-            secret_shapes.USERS[service]: user,
+            context.users[service]: user,
         },
     }
 
@@ -199,9 +192,9 @@ def _public(context: Context, contract: Contract) -> model.Tree:
     domain = context.require("public_domain_name")
     endpoints: model.Tree = {}
     for endpoint in contract.endpoints:
-        if endpoint not in PUBLIC_ENDPOINTS:
+        if endpoint not in context.endpoints:
             continue
-        name, port = PUBLIC_ENDPOINTS[endpoint]
+        name, port = context.endpoints[endpoint]
         public: model.Tree = {"host": f"{name}.{domain}"}
         certificate = context.get("features.ssl.public_endpoints")
         if certificate:

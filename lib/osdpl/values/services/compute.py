@@ -1,15 +1,19 @@
 """Values of the service compute: Nova on local disks, and libvirt."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lib.osdpl.api import model
 from lib.osdpl.values import secret_shapes
 from lib.osdpl.values.context import Context
 from lib.osdpl.values.contract import Contract
+from lib.osdpl.values.secret_shapes import KeyPart, Shape
+from lib.osdpl.values.service import Chart, Pool, Service
 from lib.osdpl.values.services import common, networking
+from lib.process import config
 
 _IMAGE_TYPES = {"local": "qcow2", "qcow2": "qcow2", "raw": "raw", "lvm": "lvm"}
+_SSH = secret_shapes.ssh_secret("nova")
 _CEPH_OFF = {"ceph": {"enabled": False}}
 
 
@@ -48,11 +52,10 @@ def nova(context: Context, contract: Contract) -> model.Tree:
 
 def _ssh(context: Context) -> model.Tree:
     """Return the SSH key with which disks are moved between compute nodes."""
-    secret = secret_shapes.ssh_secret("nova")
     return {
         "enabled": True,
-        "public_key": context.credentials.text(secret, "public"),
-        "private_key": context.credentials.text(secret, "private"),
+        "public_key": context.credentials.text(_SSH, "public"),
+        "private_key": context.credentials.text(_SSH, "private"),
     }
 
 
@@ -94,3 +97,80 @@ def _cpu(models: str) -> dict[str, str]:
     if models in ("host-model", "host-passthrough"):
         return {"cpu_mode": models}
     return {"cpu_mode": "custom", "cpu_models": models}
+
+
+def _ceph(context: Context) -> Iterator[config.FieldProblem]:
+    path = "features.nova.images.backend"
+    disks = context.get(path)
+    if disks == "ceph":
+        expected = f"one of {', '.join(_IMAGE_TYPES)}: Ceph is not supported yet"
+        yield config.FieldProblem(f"spec.{path}", disks, expected)
+
+
+SERVICE = Service(
+    name="compute",
+    charts=(
+        Chart(
+            name="libvirt",
+            release="openstack-libvirt",
+            values=libvirt,
+            daemonsets=("libvirt_libvirt",),
+            has_conf_only=False,
+        ),
+        Chart(
+            name="nova",
+            release="openstack-nova",
+            values=nova,
+            needs=("database", "memcached", "messaging", "identity"),
+            is_long=True,
+            replicas={
+                "osapi": (1, 3, 6, 15),
+                "api_metadata": (1, 3, 3, 3),
+                "conductor": (1, 3, 3, 3),
+                "scheduler": (1, 3, 3, 7),
+                "novncproxy": (1, 3, 3, 3),
+                "spiceproxy": (1, 3, 3, 3),
+                "serialproxy": (1, 3, 3, 3),
+                "compute_ironic": (1, 1, 1, 1),
+            },
+            budgets={"osapi": (0, 2, 2, 2), "metadata": (0, 2, 2, 2)},
+            counted={"metadata": "api_metadata"},
+            pool=Pool(sections=("database", "api_database")),
+            daemonsets=("nova_compute",),
+        ),
+    ),
+    defaults={
+        "nova": {
+            "images": {"backend": "local"},
+            "console": {"novnc": {"enabled": True}, "spice": {"enabled": False}},
+            "allocation_ratios": {"cpu": 8.0, "disk": 1.6, "ram": 1.0},
+        }
+    },
+    user="nova",
+    accounts=(
+        "nova",
+        "service",
+        "neutron",
+        "ironic",
+        "placement",
+        "cinder",
+        "test",
+    ),
+    secrets=(
+        Shape(
+            name=_SSH, fields=(("public", KeyPart(False)), ("private", KeyPart(True)))
+        ),
+    ),
+    endpoints={
+        "compute": ("nova", "api"),
+        "compute_novnc_proxy": ("novncproxy", "novnc_proxy"),
+        "compute_spice_proxy": ("spiceproxy", "spice_proxy"),
+    },
+    node_features=("nova",),
+    unsupported=(
+        "features.nova.libvirt.tls.enabled",
+        "features.nova.console.novnc.tls.enabled",
+        "features.nova.images.encryption.enabled",
+    ),
+    ceph=_ceph,
+)

@@ -4,6 +4,8 @@ from lib.osdpl.api import model
 from lib.osdpl.values import secret_shapes
 from lib.osdpl.values.context import Context
 from lib.osdpl.values.contract import Contract
+from lib.osdpl.values.secret_shapes import Password
+from lib.osdpl.values.service import Chart, Service
 from lib.osdpl.values.services import common
 
 _BEHIND_TLS = {
@@ -25,3 +27,29 @@ def horizon(context: Context, contract: Contract) -> model.Tree:
     settings = {"config": {"horizon_secret_key": key, **_BEHIND_TLS}}
     own = {"conf": {"horizon": {"local_settings": settings}}}
     return common.join(common.openstack(context, contract, "dashboard"), own)
+
+
+SERVICE = Service(
+    name="dashboard",
+    charts=(
+        Chart(
+            name="horizon",
+            release="openstack-horizon",
+            values=horizon,
+            needs=("database", "memcached", "identity"),
+            replicas={"server": (1, 2, 3, 5)},
+            budgets={"horizon": (0, 1, 2, 2)},
+            counted={"horizon": "server"},
+        ),
+    ),
+    user="horizon",
+    accounts=("horizon", "test"),
+    passwords=(("secret_key", Password()),),
+    endpoints={"dashboard": ("horizon", "web")},
+    features=("horizon",),
+    unsupported=(
+        "features.horizon.themes",
+        "features.horizon.motd",
+        "features.horizon.default_theme",
+    ),
+)

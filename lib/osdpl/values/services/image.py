@@ -1,12 +1,16 @@
 """Values of the service image: Glance on a file backend."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from lib.osdpl.api import model
 from lib.osdpl.values import secret_shapes
 from lib.osdpl.values.context import Context
 from lib.osdpl.values.contract import Contract
+from lib.osdpl.values.secret_shapes import Password
+from lib.osdpl.values.service import Chart, Pool, Service
 from lib.osdpl.values.services import common
+from lib.process import config
 
 VOLUME_SIZE = "50Gi"
 
@@ -47,3 +51,46 @@ def _object_stores(context: Context) -> model.Tree:
         "object_store": {"auth": {"glance": {"tmpurlkey": key}}},
         "ceph_object_store": {"auth": {"glance": account}},
     }
+
+
+def _problems(context: Context) -> Iterator[config.FieldProblem]:
+    path = "features.glance.backends.file"
+    stores = context.get(path) or {}
+    if len(stores) > 1:
+        names = ", ".join(sorted(stores))
+        yield config.FieldProblem(f"spec.{path}", names, "one backend")
+
+
+def _ceph(context: Context) -> Iterator[config.FieldProblem]:
+    path = "features.glance.backends.rbd"
+    backends = context.get(path)
+    if backends:
+        expected = "another backend: Ceph is not supported yet"
+        yield config.FieldProblem(f"spec.{path}", ", ".join(backends), expected)
+
+
+SERVICE = Service(
+    name="image",
+    charts=(
+        Chart(
+            name="glance",
+            release="openstack-glance",
+            values=glance,
+            needs=("database", "memcached", "messaging", "identity"),
+            replicas={"api": (1, 3, 3, 3)},
+            budgets={"api": (0, 2, 2, 2)},
+            pool=Pool(sections=("database",)),
+        ),
+    ),
+    user="glance",
+    accounts=("glance", "test"),
+    own_passwords=(("glance_temp_url_key", Password()),),
+    endpoints={"image": ("glance", "api")},
+    features=("glance",),
+    unsupported=(
+        "features.glance.signature.enabled",
+        "features.glance.backends.cinder",
+    ),
+    problems=_problems,
+    ceph=_ceph,
+)

@@ -1,12 +1,16 @@
 """Values of the service networking: Neutron with Open vSwitch."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from lib.osdpl.api import model
 from lib.osdpl.values import secret_shapes
 from lib.osdpl.values.context import Context
 from lib.osdpl.values.contract import Contract
+from lib.osdpl.values.secret_shapes import Password
+from lib.osdpl.values.service import Chart, Pool, Service
 from lib.osdpl.values.services import common
+from lib.process import config
 
 _AGENTS_ON_GATEWAYS = ("agent.dhcp", "agent.l3", "agent.metadata")
 _AGENTS_OFF = ("daemonset_sriov_agent", "daemonset_lb_agent")
@@ -136,3 +140,56 @@ def _vlan_ranges(networks: list[dict[str, Any]]) -> list[str]:
             if limit
         ] or [network["physnet"]]
     return ranges
+
+
+def _problems(context: Context) -> Iterator[config.FieldProblem]:
+    path = "features.neutron.backend"
+    backend = context.get(path)
+    if backend != "ml2":
+        yield config.FieldProblem(f"spec.{path}", backend, "ml2")
+
+
+SERVICE = Service(
+    name="networking",
+    charts=(
+        Chart(name="openvswitch", release="openstack-openvswitch", values=openvswitch),
+        Chart(
+            name="neutron",
+            release="openstack-neutron",
+            values=neutron,
+            needs=("database", "memcached", "messaging", "identity"),
+            is_long=True,
+            replicas={
+                "server": (1, 3, 3, 12),
+                "rpc_server": (1, 3, 3, 12),
+                "ironic_agent": (1, 1, 1, 1),
+            },
+            budgets={"server": (0, 2, 2, 2)},
+            pool=Pool(sections=("database",), max_overflow=(10, 70, 70, 70)),
+            daemonsets=(
+                "neutron_dhcp-agent",
+                "neutron_l3-agent",
+                "neutron_metadata-agent",
+                "neutron_netns-cleanup-cron",
+                "neutron_ovs-agent",
+            ),
+        ),
+    ),
+    defaults={"neutron": {"backend": "ml2"}},
+    user="neutron",
+    accounts=("neutron", "nova", "placement", "designate", "ironic", "test"),
+    passwords=(("metadata_secret", Password()), ("ipsec_secret_key", Password(16))),
+    endpoints={"network": ("neutron", "api")},
+    node_features=("neutron",),
+    unsupported=(
+        "features.neutron.dvr.enabled",
+        "features.neutron.bgpvpn.enabled",
+        "features.neutron.ipsec.enabled",
+        "features.neutron.floating_network.enabled",
+        "features.neutron.baremetal",
+        "features.neutron.extensions.vpnaas.enabled",
+        "features.neutron.extensions.dynamic_routing.enabled",
+        "features.neutron.extensions.portprober.enabled",
+    ),
+    problems=_problems,
+)

@@ -14,7 +14,7 @@ import pytest
 
 from lib.osdpl.api import hashing, model, schema, schema_types, spec
 from lib.osdpl.reconcile import desire
-from lib.osdpl.values import credentials, ignored, layers, render
+from lib.osdpl.values import ignored, layers, render, required_secrets
 from lib.process import config
 from tests.lib.osdpl import samples
 
@@ -114,7 +114,8 @@ def outcome(document: dict[str, Any]) -> tuple[object, str]:
         services = layers.services(layers.effective(deployment.spec))
         rendered = render.render(
             render.Inputs(
-                deployment=deployment, credentials=credentials.placeholders(services)
+                deployment=deployment,
+                credentials=required_secrets.placeholders(services),
             )
         )
     except config.ConfigError as error:

@@ -5,11 +5,18 @@ from collections.abc import Mapping
 
 import pytest
 
-from lib.osdpl.values import credentials, generating, graph, secret_shapes
+from lib.osdpl.values import (
+    catalog,
+    credentials,
+    generating,
+    graph,
+    required_secrets,
+    secret_shapes,
+)
 from lib.process import config
 
 SERVICES = tuple(graph.RELEASES)
-SHAPES = credentials.required(SERVICES)
+SHAPES = required_secrets.required(SERVICES)
 
 
 def shape(name: str) -> secret_shapes.Shape:
@@ -68,11 +75,11 @@ def test_every_secret_of_the_reference_is_generated_once() -> None:
 def test_passwords_are_strong_and_different() -> None:
     def passwords() -> set[str]:
         read = credentials.read(SHAPES, generated())
-        return {read.database(service).password for service in secret_shapes.USERS}
+        return {read.database(service).password for service in catalog.USERS}
 
     first, second = passwords(), passwords()
 
-    assert len(first | second) == 2 * len(secret_shapes.USERS)
+    assert len(first | second) == 2 * len(catalog.USERS)
     assert all(len(password) == 32 for password in first)
     assert set("".join(first)) <= set(generating.ALPHABET)
 
@@ -122,7 +129,7 @@ def test_secrets_of_the_reference_are_kept() -> None:
     assert set(added) == {"identity"}
     completed = json.loads(added["identity"])
     assert {key: completed[key] for key in identity} == identity
-    assert set(completed) == set(secret_shapes.ACCOUNTS["compute"])
+    assert set(completed) == set(catalog.BY_NAME["compute"].accounts)
 
 
 def test_active_secret_of_a_pair_is_read_and_completed() -> None:
@@ -216,7 +223,9 @@ def test_nothing_is_printed() -> None:
 
 
 def test_only_secrets_of_the_services() -> None:
-    names = {shape.name for shape in credentials.required(("database", "identity"))}
+    names = {
+        shape.name for shape in required_secrets.required(("database", "identity"))
+    }
 
     assert "generated-identity-passwords" in names
     assert "generated-compute-passwords" not in names
