@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from lib.lab.osdpl import chart_settings
 from lib.lab.osdpl.contract import Chart, Job, Workload, WorkloadKind
 
 Json = dict[str, object]
@@ -125,6 +126,7 @@ def _shared(chart: Chart) -> list[Json]:
         content[path] = _text(path, default)
     conf = 'omit (.Values.conf | default dict) "overrides"'
     content["conf.json"] = f"<<{conf} | toJson | quote>>"
+    content |= chart_settings.files(chart) | chart_settings.content(chart)
     images = {f"images.tags.{key}": _text(f"images.tags.{key}") for key in chart.images}
     replicas = {
         f"pod.replicas.{key}": _text(f"pod.replicas.{key}") for key in chart.replicas
@@ -197,7 +199,10 @@ def _mounted(secret: str) -> Json:
 def _service(workload: Workload, labels: Mapping[str, str]) -> Iterator[Json]:
     if workload.service:
         ports = [{"name": "main", "port": workload.port}]
-        spec = {"selector": labels, "ports": ports}
+        spec: Json = {"selector": labels, "ports": ports}
+        if workload.cluster_ip:
+            path = workload.cluster_ip
+            spec["clusterIP"] = path if path == "None" else _value(path)
         yield _object("Service", "v1", workload.service, labels, spec=spec)
 
 
@@ -300,7 +305,7 @@ def _job_objects(chart: Chart, job: Job) -> list[Json]:
         "restartPolicy": "OnFailure",
         "nodeSelector": f'<<include "lab.selector" (list $ "{_job_label(chart)}")>>',
         "initContainers": [_init(job.name)],
-        "containers": [{"name": "job", **_image(job.image)}],
+        "containers": chart_settings.job_containers(chart, job, _image(job.image)),
     }
     spec: Json = {
         "backoffLimit": 1000,

@@ -87,9 +87,9 @@ class Workload:
     name: may hold {{ .Release.Name }}. component: label of its pods. label: path below
     `labels` of its node selector. replicas: key below pod.replicas. flag: key below
     manifests, empty if it is always rendered; is_on: default of the flag. service,
-    port: of its Service. host: namespaces of the host that its pods use. claim: name of
-    its volume claims. budget: key below pod.lifecycle.disruption_budget, if it has a
-    PodDisruptionBudget.
+    port: of its Service; cluster_ip: "None" or the path of its value. host: namespaces
+    of the host that its pods use. claim: name of its volume claims. budget: key below
+    pod.lifecycle.disruption_budget, if it has a PodDisruptionBudget.
     """
 
     kind: WorkloadKind
@@ -103,6 +103,7 @@ class Workload:
     needs: Needs = NOTHING
     service: str = ""
     port: int = 80
+    cluster_ip: str = ""
     host: tuple[str, ...] = ()
     is_privileged: bool = False
     claim: str = ""

@@ -125,3 +125,69 @@ Arguments: root, application, component.
 {{- end -}}
 {{- dict "podAntiAffinity" (dict $kind $rule) | toJson -}}
 {{- end -}}
+
+{{/* Return host and port of a Service. Arguments: root, name, port and path. */}}
+{{- define "lab.host" -}}
+{{- $root := index . 0 -}}
+{{- printf "%s.%s.svc.%s:%s" (index . 1) $root.Release.Namespace $root.Values.endpoints.cluster_domain_suffix (index . 2) -}}
+{{- end -}}
+
+{{/* Return the URL of an HTTP service. Arguments as of lab.host. */}}
+{{- define "lab.url" -}}
+{{- printf "http://%s" (include "lab.host" .) -}}
+{{- end -}}
+
+{{/* Return the URL of a database. Arguments: root, endpoint, account, database. */}}
+{{- define "lab.database" -}}
+{{- $root := index . 0 -}}
+{{- $account := get (get $root.Values.endpoints (index . 1)).auth (index . 2) -}}
+{{- printf "mysql+pymysql://%s:%s@%s/%s" $account.username $account.password (include "lab.host" (list $root "mariadb" "3306")) (index . 3) -}}
+{{- end -}}
+
+{{/* Return the URL of a virtual host of the bus. Arguments: root, account, name. */}}
+{{- define "lab.bus" -}}
+{{- $root := index . 0 -}}
+{{- $endpoint := $root.Values.endpoints.oslo_messaging -}}
+{{- $account := get $endpoint.auth (index . 1) -}}
+{{- $servers := list -}}
+{{- range $number := until (int $endpoint.statefulset.replicas) -}}
+{{- $pod := printf "%s-%d.rabbitmq" $endpoint.statefulset.name $number -}}
+{{- $servers = append $servers (printf "%s:%s@%s" $account.username $account.password (include "lab.host" (list $root $pod "5672"))) -}}
+{{- end -}}
+{{- printf "rabbit://%s/%s" (join "," $servers) (index . 2) -}}
+{{- end -}}
+
+{{/* Return the servers of the cache: each of a list, or the one Service. */}}
+{{- define "lab.cache" -}}
+{{- $root := . -}}
+{{- $set := $root.Values.endpoints.oslo_cache.statefulset | default dict -}}
+{{- $servers := list -}}
+{{- range $number := until (int ($set.replicas | default 0)) -}}
+{{- $servers = append $servers (include "lab.host" (list $root (printf "%s-%d.memcached" $set.name $number) "11211")) -}}
+{{- end -}}
+{{- join "," ($servers | default (list (include "lab.host" (list $root "memcached" "11211")))) -}}
+{{- end -}}
+
+{{/*
+Return a configuration file of oslo.config. Arguments: root, path below conf, sections
+that the chart computes. Lists are joined by a comma, options of the type multistring
+are repeated.
+*/}}
+{{- define "lab.oslo_conf" -}}
+{{- $tree := (index . 0).Values.conf | default dict -}}
+{{- range $key := splitList "." (index . 1) -}}
+{{- $tree = get $tree $key | default dict -}}
+{{- end -}}
+{{- range $section, $options := mergeOverwrite (deepCopy (index . 2)) (deepCopy $tree) -}}
+{{- printf "[%s]\n" $section -}}
+{{- range $option, $value := $options -}}
+{{- if kindIs "slice" $value -}}
+{{- printf "%s = %s\n" $option (join "," $value) -}}
+{{- else if kindIs "map" $value -}}
+{{- range $value.values -}}{{- printf "%s = %v\n" $option . -}}{{- end -}}
+{{- else if not (kindIs "invalid" $value) -}}
+{{- printf "%s = %v\n" $option $value -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -60,9 +60,9 @@ class Placeholders:
         return f"placeholder-{name.replace('.', '-')}"
 
     def user(self, name: str, prefix: str, length: int) -> str:
-        """Return the prefix: it is not secret."""
-        del name, length
-        return prefix
+        """Return a name that only this Secret has, as those of a cluster are."""
+        del length
+        return f"{prefix}-of-{name.partition('.')[0]}"
 
     def ssh_key(self, name: str) -> tuple[str, str]:
         """Return placeholders of both parts."""

@@ -11,7 +11,8 @@ from lib.lab.osdpl import chart_sources, lab
 from lib.lab.run import processes
 from lib.lab.slots import leases
 from tests.harness import testing
-from tests.harness.osdpl import stage
+from tests.harness.osdpl import rendering, stage
+from tests.harness.osdpl.rendering import Rendered
 from tests.harness.osdpl.stage import OperatorStage
 
 OFFSET = 200
@@ -47,3 +48,18 @@ def source(where: places.Places) -> str:
         return checkout
     print("MOORING_OPENSTACK_HELM is not set: only the lab's own charts are used")
     return chart_sources.serve_repository(where)
+
+
+@pytest.fixture(scope="session", params=["lab", "checkout"])
+def rendered(
+    request: pytest.FixtureRequest,
+    where: places.Places,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Rendered:
+    """Render one cloud with the lab's charts, and with those of a checkout."""
+    source = os.environ.get("MOORING_OPENSTACK_HELM", "")
+    if request.param == "lab":
+        source = chart_sources.write_folder(where)
+    elif not source:
+        pytest.skip("MOORING_OPENSTACK_HELM is not set: only the lab's chart set")
+    return rendering.render(where, source, tmp_path_factory.mktemp("render"))
