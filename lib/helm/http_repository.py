@@ -31,7 +31,8 @@ class _Index(msgspec.Struct, frozen=True):
 class Repository:
     """One repository. Implements lib/helm/sources.py, Source; safe for threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, reader: web.Reader) -> None:
+        self._reader = reader
         self._url = url.rstrip("/")
         self._lock = threading.Lock()
         self._index: _Index | None = None
@@ -62,7 +63,7 @@ class Repository:
         url = urllib.parse.urljoin(f"{self._url}/", entry.urls[0])
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise self._invalid(f"chart {name} {version} is not at an http(s) address")
-        return web.require_ok(web.get(url, ARCHIVE_MAX), url)
+        return web.require_ok(self._reader.get(url, ARCHIVE_MAX), url)
 
     def _entries(self, name: str) -> Sequence[_Version]:
         entries = self._current().entries.get(name)
@@ -80,7 +81,7 @@ class Repository:
 
     def _read(self) -> _Index:
         url = f"{self._url}/index.yaml"
-        body = web.require_ok(web.get(url, INDEX_MAX), url)
+        body = web.require_ok(self._reader.get(url, INDEX_MAX), url)
         try:
             document = yaml_text.load(body)
             return msgspec.convert(document, _Index, strict=False)

@@ -41,7 +41,8 @@ class Registry:
     Implements lib/helm/sources.py, Source; safe for threads.
     """
 
-    def __init__(self, host: str, path: str) -> None:
+    def __init__(self, host: str, path: str, reader: web.Reader) -> None:
+        self._reader = reader
         scheme = "http" if _is_loopback(host) else "https"
         self._base = f"{scheme}://{host}/v2"
         self._path = path
@@ -107,38 +108,37 @@ class Registry:
         """Send a GET; where the registry asks for a token, an anonymous one is used."""
         repository = "/".join(part for part in (self._path, name) if part)
         url = f"{self._base}/{urllib.parse.quote(repository)}/{path}"
-        answer = web.get(url, limit, {"Accept": accept})
+        answer = self._reader.get(url, limit, {"Accept": accept})
         if answer.status != 401:
             return answer
-        token = _token(answer.headers)
+        token = self._token(answer.headers)
         if token is None:
             raise errors.SourceUnreachable(
                 f"{self._url}/{name}: the registry refuses anonymous reading"
             )
         headers = {"Accept": accept, "Authorization": f"Bearer {token}"}
-        return web.get(url, limit, headers)
+        return self._reader.get(url, limit, headers)
 
+    def _token(self, headers: Mapping[str, str]) -> str | None:
+        """Ask for an anonymous token where the challenge points to.
 
-def _token(headers: Mapping[str, str]) -> str | None:
-    """Ask for an anonymous token where the challenge points to.
-
-    Source: distribution.github.io/distribution/spec/auth/token.
-    """
-    kind, _, rest = headers.get("WWW-Authenticate", "").partition(" ")
-    asked = dict(_CHALLENGE.findall(rest))
-    realm = asked.pop("realm", "")
-    if kind.lower() != "bearer" or not realm.startswith(("https://", "http://")):
-        return None
-    url = f"{realm}?{urllib.parse.urlencode(asked)}"
-    answer = web.get(url, MANIFEST_MAX)
-    if answer.status != 200:
-        return None
-    try:
-        document = json.loads(answer.body)
-    except ValueError:
-        return None
-    token = document.get("token") or document.get("access_token")
-    return token if isinstance(token, str) else None
+        Source: distribution.github.io/distribution/spec/auth/token.
+        """
+        kind, _, rest = headers.get("WWW-Authenticate", "").partition(" ")
+        asked = dict(_CHALLENGE.findall(rest))
+        realm = asked.pop("realm", "")
+        if kind.lower() != "bearer" or not realm.startswith(("https://", "http://")):
+            return None
+        url = f"{realm}?{urllib.parse.urlencode(asked)}"
+        answer = self._reader.get(url, MANIFEST_MAX)
+        if answer.status != 200:
+            return None
+        try:
+            document = json.loads(answer.body)
+        except ValueError:
+            return None
+        token = document.get("token") or document.get("access_token")
+        return token if isinstance(token, str) else None
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,13 +1,13 @@
 """Where charts come from: the kinds of sources, and which one an address means."""
 
-import contextlib
-import ipaddress
+import functools
 import pathlib
 import urllib.parse
 from collections.abc import Callable
 from typing import Protocol
 
-from lib.helm import directory, errors, http_repository, oci_registry
+from lib.helm import directory, errors, http_repository, oci_registry, policy, web
+from lib.helm.policy import Policy
 
 
 class Source(Protocol):
@@ -25,14 +25,19 @@ class Source(Protocol):
 Opener = Callable[[str], Source]
 
 
-def open_source(url: str) -> Source:
+def opener(allowed: Policy) -> Opener:
+    """Return what opens the sources that a policy allows."""
+    return functools.partial(open_source, allowed=allowed)
+
+
+def open_source(url: str, allowed: Policy = policy.TRUSTED) -> Source:
     """Return the source at an address; nothing is read yet.
 
     url: http(s)://host/path of a chart repository, oci://host/path of a registry, or a
     folder as file:///path or /path.
 
     Raises:
-        SourceInvalid: it is no such address.
+        SourceInvalid: it is no such address, or one that is not allowed.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.username is not None or parts.password is not None:
@@ -40,15 +45,14 @@ def open_source(url: str) -> Source:
             f"chart source {parts.scheme}://...@{parts.hostname}: invalid value: must"
             " be an address without user and password"
         )
-    if _is_link_local(parts.hostname or ""):
-        raise errors.SourceInvalid(
-            f'chart source: invalid value "{url}": must not be a link-local address'
-        )
+    allowed.require(url)
+    reader = web.Reader(allows_local=allowed.allows_local(url))
     match parts.scheme:
         case "http" | "https" if parts.hostname:
-            return http_repository.Repository(url)
+            return http_repository.Repository(url, reader)
         case "oci" if parts.hostname:
-            return oci_registry.Registry(parts.netloc, parts.path.strip("/"))
+            path = parts.path.strip("/")
+            return oci_registry.Registry(parts.netloc, path, reader)
         case "file" | "" if parts.path.startswith("/") and not parts.netloc:
             path = urllib.parse.unquote(parts.path) if parts.scheme else url
             return directory.Directory(pathlib.Path(path))
@@ -56,10 +60,3 @@ def open_source(url: str) -> Source:
         f'chart source: invalid value "{url}": must be http://, https:// or oci://'
         " with a host, or an absolute path"
     )
-
-
-def _is_link_local(host: str) -> bool:
-    """Report whether a host is a link-local address, such as a metadata service's."""
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host.partition("%")[0]).is_link_local
-    return False

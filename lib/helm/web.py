@@ -1,12 +1,16 @@
 """HTTP for chart sources: bounded in time and size."""
 
 import dataclasses
+import socket
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import requests
+import requests.adapters
+import urllib3
 
-from lib.helm import errors
+from lib.helm import errors, policy
 
 CONNECT_S = 10.0
 READ_S = 30.0
@@ -24,34 +28,113 @@ class Answer:
     body: bytes = dataclasses.field(repr=False)
 
 
-def get(url: str, limit: int, headers: Mapping[str, str] | None = None) -> Answer:
-    """Send a GET and read the body, up to `limit` bytes.
+class Reader:
+    """Reads for one source. allows_local: addresses of this host and link-local ones.
 
-    Redirects are followed; Authorization is not sent on to another host.
-
-    Raises:
-        SourceUnreachable: there is no whole answer in time.
+    Safe for threads.
     """
-    deadline = time.monotonic() + TOTAL_S
-    try:
-        with requests.get(
-            url, headers=headers, timeout=(CONNECT_S, READ_S), stream=True
-        ) as response:
-            body = bytearray()
-            for chunk in response.iter_content(CHUNK):
-                body += chunk
-                if len(body) > limit:
-                    raise errors.SourceUnreachable(
-                        f"GET {url}: the answer is larger than {limit} bytes"
-                    )
-                if time.monotonic() > deadline:
-                    raise errors.SourceUnreachable(
-                        f"GET {url}: not read within {TOTAL_S:.0f} s"
-                    )
-            return Answer(response.status_code, response.headers, bytes(body))
-    except (requests.RequestException, OSError, ValueError) as error:
-        # The error's own text repeats the address and names Python objects.
-        raise errors.SourceUnreachable(f"GET {url}: {_cause(error)}") from error
+
+    def __init__(self, *, allows_local: bool) -> None:
+        self._allows_local = allows_local
+
+    def get(
+        self, url: str, limit: int, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Send a GET and read the body, up to `limit` bytes.
+
+        Redirects are followed; Authorization is not sent on to another host.
+
+        Raises:
+            SourceInvalid: it leads to an address that is not allowed.
+            SourceUnreachable: there is no whole answer in time.
+        """
+        deadline = time.monotonic() + TOTAL_S
+        try:
+            with requests.Session() as http:
+                if not self._allows_local:
+                    http.mount("http://", _RemoteOnly())
+                    http.mount("https://", _RemoteOnly())
+                with http.get(
+                    url, headers=headers, timeout=(CONNECT_S, READ_S), stream=True
+                ) as response:
+                    return _read(response, url, limit, deadline)
+        except _LocalAddress as error:
+            raise errors.SourceInvalid(
+                f"GET {url}: leads to the loopback or link-local address"
+                f" {error.address}: must be an allowed source"
+            ) from error
+        except (requests.RequestException, OSError, ValueError) as error:
+            # The error's own text repeats the address and names Python objects.
+            raise errors.SourceUnreachable(f"GET {url}: {_cause(error)}") from error
+
+
+def _read(response: requests.Response, url: str, limit: int, deadline: float) -> Answer:
+    body = bytearray()
+    for chunk in response.iter_content(CHUNK):
+        body += chunk
+        if len(body) > limit:
+            raise errors.SourceUnreachable(
+                f"GET {url}: the answer is larger than {limit} bytes"
+            )
+        if time.monotonic() > deadline:
+            raise errors.SourceUnreachable(
+                f"GET {url}: not read within {TOTAL_S:.0f} s"
+            )
+    return Answer(response.status_code, response.headers, bytes(body))
+
+
+class _LocalAddress(Exception):
+    """A name, or a redirect, led to an address that is not allowed."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+def _require_remote(connected: socket.socket) -> socket.socket:
+    """Check the address that a name led to, before anything is sent to it."""
+    address = str(connected.getpeername()[0])
+    if policy.is_local(address):
+        connected.close()
+        raise _LocalAddress(address)
+    return connected
+
+
+class _HttpConnection(urllib3.connection.HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        return _require_remote(super()._new_conn())
+
+
+class _HttpsConnection(urllib3.connection.HTTPSConnection):
+    def _new_conn(self) -> socket.socket:
+        return _require_remote(super()._new_conn())
+
+
+class _HttpPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _HttpConnection
+
+
+class _HttpsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _HttpsConnection
+
+
+class _RemoteOnly(requests.adapters.HTTPAdapter):
+    """Connects to addresses of other hosts only, in each hop of a redirect.
+
+    A proxy may be local; it resolves names in its own network, so only an address
+    that is written as such is checked.
+    """
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        pools = {"http": _HttpPool, "https": _HttpsPool}
+        self.poolmanager.pool_classes_by_scheme = pools
+
+    def send(
+        self, request: requests.PreparedRequest, *args: Any, **kwargs: Any
+    ) -> requests.Response:
+        policy.require_remote(request.url or "")
+        return super().send(request, *args, **kwargs)
 
 
 def _cause(error: Exception) -> str:

@@ -15,8 +15,8 @@ from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.charts import helm
 from lib.lab.kube import cluster, control_plane
-from lib.lab.osdpl import deployment
-from lib.lab.run import processes, tls, waiting
+from lib.lab.osdpl import chart_sources, deployment
+from lib.lab.run import ports, processes, tls, waiting
 
 NAME = "osdpl-controller"
 WEBHOOK = "osdpl-webhook"
@@ -145,6 +145,17 @@ def start(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) ->
     processes.wait_for(where, NAME, lambda: _serves(port))
 
 
+def _sources(where: places.Places) -> Sequence[str]:
+    """Return the sources of charts that a spec may name, those on loopback by name."""
+    names = {"http": chart_sources.REPOSITORY, "oci": chart_sources.REGISTRY}
+    local = [
+        f"{scheme}://{ports.LOOPBACK}:{where.port(name)}"
+        for scheme, name in names.items()
+    ]
+    nowhere = f"http://{ports.LOOPBACK}:9"
+    return ("*", *local, nowhere, "/")
+
+
 def launch(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -> None:
     """Start the controller, which may never become ready; errors as of `start`."""
     port = where.port(NAME)
@@ -153,6 +164,8 @@ def launch(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -
         f"--namespace={deployment.NAMESPACE}",
         f"--helm={programs.path(where, 'helm')}",
         f"--chart-cache={where.state / 'charts'}",
+        # Repository and registry of the lab are on loopback, its folders anywhere.
+        f"--allowed-chart-sources={','.join(_sources(where))}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         f"--webhook-port={where.port(WEBHOOK)}",

@@ -13,7 +13,7 @@ from typing import Any
 import prometheus_client
 
 from lib.daemon import access, common_flags, daemon, server_certificate, starting
-from lib.helm import cache, child, command
+from lib.helm import cache, child, command, sources
 from lib.kube import client, election, events, guarded, kube_config, resources
 from lib.operator_edge import doorbell, objects
 from lib.osdpl.api import settings
@@ -194,7 +194,9 @@ class Controller:
         worker = work.Worker(
             self._jobs,
             helm,
-            cache.Charts(options.chart_cache / "charts"),
+            cache.Charts(
+                options.chart_cache / "charts", sources.opener(options.chart_policy)
+            ),
             writing,
             self._caches,
             work.Settings(options.namespace, self._helm_timeout_s),

@@ -6,7 +6,7 @@ import tempfile
 
 from lib.daemon import access, common_flags
 from lib.helm import errors as helm_errors
-from lib.helm import sources
+from lib.helm import policy, sources
 from lib.osdpl.api import model
 from lib.process import command_line, config, flags, kinds, start
 from lib.process.flags import Flag
@@ -53,6 +53,15 @@ CHART_SOURCE = Flag(
     " folder.",
     group=flags.HELM,
 )
+ALLOWED_CHART_SOURCES = Flag(
+    "allowed-chart-sources",
+    kinds.LIST,
+    (),
+    "Addresses that a spec may name as source of charts, and all below them; *: any"
+    " that is neither loopback nor link-local. Default: that of --chart-source, or *"
+    " without one.",
+    group=flags.HELM,
+)
 SETTINGS = Flag(
     "settings",
     kinds.TEXT,
@@ -90,6 +99,7 @@ FLAGS: tuple[Flag[object], ...] = (
     SLOTS,
     CHART_CACHE,
     CHART_SOURCE,
+    ALLOWED_CHART_SOURCES,
     SETTINGS,
     SECURE_PORT,
     WEBHOOK_PORT,
@@ -119,6 +129,7 @@ class Options:
     slots: int
     chart_cache: pathlib.Path
     source: model.Source | None
+    chart_policy: policy.Policy
     settings: pathlib.Path | None
     address: str
     port: int
@@ -157,6 +168,7 @@ def read(values: flags.Values) -> Options:
         slots=values[SLOTS],
         chart_cache=pathlib.Path(folder),
         source=_source(values[CHART_SOURCE], problems),
+        chart_policy=_policy(values, problems),
         settings=_folder(values[SETTINGS], problems),
         address=values[common_flags.BIND_ADDRESS],
         port=values[SECURE_PORT],
@@ -195,12 +207,28 @@ def _pair(values: flags.Values, problems: list[config.FieldProblem]) -> tuple[st
     return pair
 
 
+def _policy(values: flags.Values, problems: list[config.FieldProblem]) -> policy.Policy:
+    """Return what a spec may name: the listed sources and the default one, or any."""
+    listed: tuple[str, ...] = values[ALLOWED_CHART_SOURCES]
+    name = f"--{ALLOWED_CHART_SOURCES.name}"
+    for url in listed:
+        if url != policy.ANY:
+            _is_source(url, name, problems)
+    default = values[CHART_SOURCE]
+    allowed = (*listed, *([default] if default else []))
+    return policy.Policy(allowed or (policy.ANY,))
+
+
 def _source(url: str, problems: list[config.FieldProblem]) -> model.Source | None:
     if not url:
         return None
+    _is_source(url, "--chart-source", problems)
+    return model.Source(name="default", url=url)
+
+
+def _is_source(url: str, flag: str, problems: list[config.FieldProblem]) -> None:
     try:
         sources.open_source(url)
     except helm_errors.SourceError:
         right = "http(s)://host/path, oci://host/path or an absolute path, no password"
-        problems.append(config.FieldProblem("--chart-source", None, right))
-    return model.Source(name="default", url=url)
+        problems.append(config.FieldProblem(flag, None, right))

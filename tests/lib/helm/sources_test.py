@@ -219,18 +219,3 @@ def test_a_malformed_pin(tmp_path: pathlib.Path) -> None:
 )
 def test_the_newest_version(offered: tuple[str, ...], newest: str | None) -> None:
     assert chart_versions.newest(offered) == newest
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://169.254.169.254/latest",
-        "oci://169.254.0.1/x",
-        "https://[fe80::1]/x",
-        "https://[fe80::1%25eth0]/x",
-    ],
-)
-def test_a_link_local_address_is_no_source(url: str) -> None:
-    """A metadata service of a cloud answers there, with credentials of the Node."""
-    with pytest.raises(errors.SourceInvalid, match="link-local"):
-        sources.open_source(url)
