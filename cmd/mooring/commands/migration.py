@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import edge, reach
+from mooring.commands import edge, migrate_osdpl, reach
 
 if TYPE_CHECKING:
     from lib.migration import changeover, reference
@@ -19,7 +19,10 @@ NOT_INSTALLED = 1
 
 @click.group()
 def migrate() -> None:
-    """Prepare the migration from the reference; nothing is changed."""
+    """Prepare the migration from the reference; nothing is changed unasked."""
+
+
+migrate.add_command(migrate_osdpl.osdpl)
 
 
 @migrate.command()

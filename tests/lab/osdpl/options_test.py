@@ -89,9 +89,7 @@ def test_no_option_is_unknown(
     count, listed = options.judge(programs, cloud)
     of_values = {f"{x.file} {x.name}" for x in listed if x.is_ours}
     of_charts = {f"{x.file} {x.name}" for x in listed if not x.is_ours}
-    print(
-        f"{count} files, {len(of_values)} options of the values, {len(of_charts)} of charts:"
-    )
+    print(f"{count} files; options: {len(of_values)} of values, {len(of_charts)}")
     print(*sorted(of_charts), sep="\n")
     assert count >= len(options.FILES)
     assert of_values <= OLD_NAMES

@@ -1,0 +1,1 @@
+"""Migration of an OpenStackDeployment from the reference to osdpl-controller."""
