@@ -49,6 +49,9 @@ _STAMPED = " ".join(
 _LDFLAGS = {
     "kube": _STAMPED,
     "kubeadm": _STAMPED,
+    # Else it is a development version, whose state others refuse to read.
+    # Source: OpenTofu's version/version.go.
+    "tofu": f"{_STRIP} -X github.com/opentofu/opentofu/version.dev=no",
     # Source: cloud-provider-openstack Makefile, LDFLAGS.
     "reference": " ".join(
         [

@@ -1,0 +1,1 @@
+../../../shared/static_variables.tf

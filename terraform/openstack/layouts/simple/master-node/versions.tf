@@ -1,0 +1,1 @@
+../../../shared/versions.tf

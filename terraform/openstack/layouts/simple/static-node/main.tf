@@ -1,0 +1,24 @@
+module "configuration" {
+  source = "../../../modules/configuration"
+
+  cluster      = var.clusterConfiguration
+  document     = var.providerClusterConfiguration
+  cluster_uuid = var.clusterUUID
+}
+
+module "static_node" {
+  source = "../../../modules/static-node"
+
+  group            = one([for group in var.providerClusterConfiguration.nodeGroups : group if group.name == var.nodeGroupName])
+  node_index       = tonumber(var.nodeIndex)
+  prefix           = module.configuration.prefix
+  zones            = module.configuration.zones
+  security_groups  = []
+  internal_network = module.configuration.block.externalNetworkName
+  pod_cidrs        = module.configuration.pod_cidrs
+  floating_ip      = var.floatingIPAddress
+  user_data        = var.cloudConfig
+  tags             = module.configuration.tags
+  metadata         = module.configuration.metadata
+  timeout          = var.resourceManagementTimeout
+}

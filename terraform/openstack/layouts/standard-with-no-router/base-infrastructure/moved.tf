@@ -1,0 +1,40 @@
+# Addresses of states that the reference wrote.
+moved {
+  from = module.network_security.openstack_networking_secgroup_v2.kube[0]
+  to   = module.network_security[0].openstack_networking_secgroup_v2.kube
+}
+
+moved {
+  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_ssh[0]
+  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_ssh["0.0.0.0/0"]
+}
+
+moved {
+  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_icmp[0]
+  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_icmp["IPv4"]
+}
+
+moved {
+  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_node_ports[0]
+  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_node_ports["IPv4-tcp"]
+}
+
+moved {
+  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_internal_communication[0]
+  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_internal_communication["IPv4"]
+}
+
+moved {
+  from = openstack_networking_network_v2.internal
+  to   = module.network.openstack_networking_network_v2.internal
+}
+
+moved {
+  from = openstack_networking_subnet_v2.internal
+  to   = module.network.openstack_networking_subnet_v2.internal
+}
+
+moved {
+  from = openstack_compute_servergroup_v2.server_group[0]
+  to   = module.server_group[0].openstack_compute_servergroup_v2.server_group
+}

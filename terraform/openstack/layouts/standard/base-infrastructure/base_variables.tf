@@ -1,0 +1,1 @@
+../../../shared/base_variables.tf

@@ -1,0 +1,66 @@
+module "configuration" {
+  source = "../../../modules/configuration"
+
+  cluster      = var.clusterConfiguration
+  document     = var.providerClusterConfiguration
+  cluster_uuid = var.clusterUUID
+}
+
+module "zones" {
+  source = "../../../modules/zones"
+
+  allowed = module.configuration.zones
+}
+
+module "keypair" {
+  source = "../../../modules/keypair"
+
+  name       = module.configuration.prefix
+  public_key = trimspace(var.providerClusterConfiguration.sshPublicKey)
+}
+
+module "server_group" {
+  source = "../../../modules/server-group"
+  count  = try(var.providerClusterConfiguration.masterNodeGroup.serverGroup.policy, "") == "AntiAffinity" ? 1 : 0
+
+  name    = module.configuration.prefix
+  is_soft = var.softAntiAffinity
+}
+
+module "network_security" {
+  source = "../../../modules/network-security"
+  count  = module.configuration.is_secured ? 1 : 0
+
+  name           = module.configuration.prefix
+  ssh_from       = try(var.providerClusterConfiguration.sshAllowList, ["0.0.0.0/0"])
+  node_ports_udp = var.nodePortsUDP
+  ipv6           = var.ipv6Rules
+  tags           = module.configuration.tags
+}
+
+module "external_network" {
+  source = "../../../modules/external-network"
+
+  name = module.configuration.block.externalNetworkName
+}
+
+module "network" {
+  source = "../../../modules/network"
+
+  name           = module.configuration.prefix
+  cidr           = module.configuration.block.internalNetworkCIDR
+  dns_servers    = module.configuration.block.internalNetworkDNSServers
+  has_gateway    = true
+  is_secured     = module.configuration.is_secured
+  tags           = module.configuration.tags
+  adopt_untagged = var.adoptUntagged
+}
+
+module "router" {
+  source = "../../../modules/router"
+
+  name                = module.configuration.prefix
+  external_network_id = module.external_network.id
+  subnet_id           = module.network.subnet_id
+  tags                = module.configuration.tags
+}

@@ -1,0 +1,14 @@
+output "master_ip_address_for_ssh" {
+  description = "The address that the installer connects to."
+  value       = try(module.floating_ip[0].address, module.port.address)
+}
+
+output "node_internal_ip_address" {
+  description = "The address on the internal network."
+  value       = module.port.address
+}
+
+output "kubernetes_data_device_path" {
+  description = "Path of etcd's disk in the server."
+  value       = module.kubernetes_data.device_path
+}
