@@ -15,11 +15,9 @@ from lib.balancers.model import (
     Source,
     Topic,
 )
-from lib.cloud import errors
 from lib.cloud.load_balancers import LoadBalancers, Node, Reason, Results, Target
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
-from lib.kube import errors as kube_errors
 from lib.plans import model as plans
 from lib.plans.engine import Engine, Writing
 from lib.plans.model import ApplyStep, Await, StartBackoff
@@ -142,20 +140,9 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Return the kind of a failed reconciliation; None: an unexpected error."""
-        match error:
-            case kube_errors.Conflict():
-                text = "the Service was changed by another client"
-                return failures.Failure(text, is_routine=True)
-            case failures.Postponed():
-                return error.failure()
-            case model.TerminalError():
-                return failures.Failure(str(error))
-            case kube_errors.KubeError() | errors.CloudError():
-                is_busy = isinstance(error, errors.Busy)
-                return failures.Failure(
-                    str(error), error.retry_after_s, is_routine=is_busy
-                )
-        return None
+        if isinstance(error, model.TerminalError):
+            return failures.Failure(str(error))
+        return failures.explained(error)
 
     @property
     def reasons(self) -> tuple[ProblemReason, ...]:

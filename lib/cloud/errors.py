@@ -9,17 +9,17 @@ import enum
 from typing import ClassVar
 
 
-class Retry(enum.Enum):
-    """When trying again may help."""
+class Retry(enum.StrEnum):
+    """When trying again may help; lib/reconcile/failure.py decides by it."""
 
     NEVER = "never"
     """Only a changed spec helps."""
     SHORT = "short"
-    """Seconds."""
+    """Seconds: an expected wait, which is no failure."""
     BACKOFF = "backoff"
     """The queue's own backoff."""
     SLOW = "slow"
-    """Minutes: an administrator must act, though not on the spec."""
+    """A minute at least: an administrator must act, though not on the spec."""
     FACT = "fact"
     """No error to a flow at all: decide treats it as a fact."""
 

@@ -67,12 +67,9 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain the error of a step; None for a bug."""
-        match error:
-            case kube_errors.KubeError() | cloud_errors.CloudError():
-                return failures.Failure(str(error), error.retry_after_s)
-            case model.InvalidCatalog():
-                return failures.Failure(str(error))
-        return None
+        if isinstance(error, model.InvalidCatalog):
+            return failures.Failure(str(error))
+        return failures.explained(error)
 
 
 def _is_of_cloud(snapshot: Snapshot) -> bool:

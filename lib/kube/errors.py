@@ -5,6 +5,7 @@ credentials.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 
@@ -20,7 +21,12 @@ class KubeError(Exception):
     the server asked to wait, None when it did not say. about: plural and name of the
     object that the server names ("nodes/n1"); empty when it names none, as when it does
     not serve the kind.
+
+    retry: class of its retry, see lib/reconcile/failure.py. That of Forbidden is the
+    queue's backoff: the permissions of a chart may be applied a moment after its pods.
     """
+
+    retry: ClassVar[str] = "backoff"
 
     def __init__(  # noqa: PLR0913 # facts of one failure, by keyword
         self,
@@ -51,6 +57,8 @@ class NotFound(KubeError):
 class Conflict(KubeError):
     """The object is no longer what the write was based upon."""
 
+    retry = "short"
+
 
 class AlreadyExists(KubeError):
     """The name is taken."""
@@ -70,6 +78,8 @@ class Unauthorized(KubeError):
 
 class Invalid(KubeError):
     """The request or object is malformed; only another request helps."""
+
+    retry = "never"
 
 
 class Unavailable(KubeError):

@@ -4,10 +4,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from lib.cloud import errors
 from lib.cloud.machines import Reason, Results, Target
 from lib.cloud.steps import CommonReason, ProblemReason
-from lib.kube import errors as kube_errors
 from lib.kube import events, store
 from lib.machines import act, decide, observe
 from lib.machines.bootstrap import BootstrapSecret
@@ -28,7 +26,6 @@ from lib.machines.model import (
 from lib.plans import model as plans
 from lib.plans.engine import Engine, Writing
 from lib.plans.model import ApplyStep, Await, StartBackoff
-from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue
 
@@ -125,21 +122,6 @@ class MachinesFlow(runner.Flow[Snapshot, Action]):
     def is_slow(self, action: Action) -> bool:
         """A cloud may answer a creation once all of it is checked: that takes time."""
         return isinstance(action, ApplyStep) and not action.object_id
-
-    def failure(self, error: Exception) -> failures.Failure | None:
-        """Return the kind of a failed reconciliation; None: an unexpected error."""
-        match error:
-            case kube_errors.Conflict():
-                text = "the object was changed by another client"
-                return failures.Failure(text, is_routine=True)
-            case failures.Postponed():
-                return error.failure()
-            case kube_errors.KubeError() | errors.CloudError():
-                is_busy = isinstance(error, errors.Busy)
-                return failures.Failure(
-                    str(error), error.retry_after_s, is_routine=is_busy
-                )
-        return None
 
     @property
     def reasons(self) -> tuple[ProblemReason, ...]:

@@ -5,6 +5,7 @@ from lib.cloud.model import Absent, Instance, NotManaged, Phase, Seen, Unknown
 from lib.kube import nodes as kube_nodes
 from lib.nodes import addresses, deletion_budget, labels, model
 from lib.nodes.model import Action, Snapshot, Topic
+from lib.reconcile.failure import SLOW_S
 from lib.reconcile.outcome import Outcome
 
 SOONEST_S = 0.2
@@ -21,8 +22,8 @@ _RETRY_S = {
     errors.Retry.SHORT: 1.0,
     errors.Retry.FACT: POLL_S,
     errors.Retry.BACKOFF: POLL_S,
-    errors.Retry.SLOW: 60.0,
-    errors.Retry.NEVER: 60.0,
+    errors.Retry.SLOW: SLOW_S,
+    errors.Retry.NEVER: SLOW_S,
 }
 
 _ELSEWHERE = (

@@ -4,15 +4,12 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from lib.cloud import errors
 from lib.cloud.model import InstanceRef
-from lib.kube import errors as kube_errors
 from lib.kube import nodes as kube_nodes
 from lib.kube import store
 from lib.kube.nodes import Node
 from lib.nodes import act, decide, model, observe
 from lib.nodes.model import Action, Snapshot, Topic
-from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
@@ -91,17 +88,6 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
     def follow(self) -> None:
         """Begin to watch deletions: the Nodes are watched from now on."""
         self._observer.memory.begin()
-
-    def failure(self, error: Exception) -> failures.Failure | None:
-        """Return the meaning of an error; None: it is unexpected."""
-        match error:
-            case kube_errors.Conflict():
-                return failures.Failure(
-                    "the node was changed in the meantime", is_routine=True
-                )
-            case kube_errors.KubeError() | errors.CloudError():
-                return failures.Failure(str(error), error.retry_after_s)
-        return None
 
     def deletion_requested(self, node: Node) -> None:
         """Count a Node whose deletion was requested by this or another client."""

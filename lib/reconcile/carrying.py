@@ -64,8 +64,11 @@ class Steps(Protocol[Snapshot, Action]):
         del snapshot, error
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Explain an expected error; None for one that is a bug."""
-        ...
+        """Explain an expected error; None for one that is a bug.
+
+        A flow with errors of its own explains those, and leaves the rest to this.
+        """
+        return failures.explained(error)
 
 
 @runtime_checkable

@@ -8,11 +8,9 @@ from lib.cloud import errors
 from lib.cloud.routes import Depth, Reason, Target
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, fresh, resources, store
-from lib.kube import errors as kube_errors
 from lib.kube.nodes import Node
 from lib.plans import model as plans
 from lib.plans.engine import Engine, Writing
-from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 from lib.routes import act, decide, model
@@ -146,18 +144,6 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
         """Have all read again once the cloud has route tables."""
         if isinstance(snapshot, model.TableSnapshot) and error is None:
             self._is_disabled = isinstance(snapshot.error, errors.Unsupported)
-
-    def failure(self, error: Exception) -> failures.Failure | None:
-        """Return what a failed reconciliation means; None for a bug."""
-        match error:
-            case kube_errors.Conflict():
-                text = "the object was changed by others"
-                return failures.Failure(text, is_routine=True)
-            case failures.Postponed():
-                return error.failure()
-            case kube_errors.KubeError() | errors.CloudError():
-                return failures.Failure(str(error), error.retry_after_s)
-        return None
 
     # ------------------------------------------------------------ the rest
 

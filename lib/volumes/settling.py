@@ -159,12 +159,9 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an error; the caller gets all errors but postponed ones."""
-        match error:
-            case failures.Postponed():
-                return error.failure()
-            case RefusedCall() | errors.CloudError():
-                return failures.Failure(str(error))
-        return None
+        if isinstance(error, RefusedCall):
+            return failures.Failure(str(error))
+        return failures.explained(error)
 
     def result(self) -> Volume | None:
         """Return the volume once the request is settled."""

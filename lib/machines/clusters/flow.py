@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from lib.cloud import errors
-from lib.kube import errors as kube_errors
 from lib.kube import events, store
 from lib.machines import writer
 from lib.machines.clusters import act, decide, observe
@@ -19,7 +17,6 @@ from lib.machines.clusters.model import (
 )
 from lib.machines.kinds import MachineObject, OwnerCluster
 from lib.plans.engine import Writing
-from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue
 
@@ -105,16 +102,6 @@ class ClustersFlow(runner.Flow[Snapshot, Action]):
     def is_slow(self, action: Action) -> bool:
         """See the protocol: a cloud may take seconds to answer a deletion."""
         return isinstance(action, CleanUp)
-
-    def failure(self, error: Exception) -> failures.Failure | None:
-        """Return the kind of a failed reconciliation; None: an unexpected error."""
-        match error:
-            case kube_errors.Conflict():
-                text = "the object was changed by another client"
-                return failures.Failure(text, is_routine=True)
-            case kube_errors.KubeError() | errors.CloudError():
-                return failures.Failure(str(error), error.retry_after_s)
-        return None
 
     def forget(self, cluster: ClusterObject) -> None:
         """Drop what is kept for a cluster that was deleted."""

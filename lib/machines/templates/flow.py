@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from lib.kube import client
-from lib.kube import errors as kube_errors
 from lib.machines import status, translate, writer
 from lib.machines.kinds import OwnerCluster
 from lib.machines.model import MachineSettings
@@ -17,7 +16,6 @@ from lib.machines.templates.model import (
     Topic,
     WriteShape,
 )
-from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue
 
@@ -111,14 +109,6 @@ class TemplatesFlow(runner.Flow[Snapshot, WriteShape]):
     ) -> Sequence[Requeue]:
         """See the protocol; there are none."""
         return ()
-
-    def failure(self, error: Exception) -> failures.Failure | None:
-        """Return the kind of a failed reconciliation; None: an unexpected error."""
-        if isinstance(error, kube_errors.KubeError):
-            is_routine = isinstance(error, kube_errors.Conflict)
-            text = str(error)
-            return failures.Failure(text, error.retry_after_s, is_routine=is_routine)
-        return None
 
 
 def watch(stores: TemplateStores, add: Enqueue) -> None:

@@ -59,11 +59,6 @@ class OpenStackFlow(runner.Flow[Snapshot, Action]):
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for a bug."""
-        match error:
-            case kube_errors.Conflict():
-                return failures.Failure(str(error), is_routine=True)
-            case kube_errors.KubeError():
-                return failures.Failure(str(error), error.retry_after_s)
-            case config.ConfigError():
-                return failures.Failure(str(error))
-        return None
+        if isinstance(error, config.ConfigError):
+            return failures.Failure(str(error))
+        return failures.explained(error)

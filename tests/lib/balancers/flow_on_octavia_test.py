@@ -242,7 +242,7 @@ def test_what_octavia_refuses_is_one_event_and_counted_until_it_is_corrected(
     ground = scene.ground
     unknown_id = {keys.NETWORK_ID: "00000000-0000-4000-8000-0000000000ee"}
     ground.service("web", 80, annotations=unknown_id)
-    for _ in range(10):
+    for _ in range(15):
         scene.process.settle(60.0)
     tries = [call for call in scene.cloud.calls if call.method == "POST"]
     assert len(tries) > 3
@@ -571,7 +571,7 @@ def test_a_group_that_others_use_is_said_while_the_service_waits_for_it(
 
     scene.cloud.fault = refuse
     ground.delete("web")
-    for _ in range(10):
+    for _ in range(15):
         scene.process.settle(60.0)
     scene.process.say()
     events = ground.api.all(resources.EVENTS)

@@ -8,6 +8,7 @@ import pytest
 from lib.balancers.model import Topic
 from lib.cloud.openstack.fake import session, wire
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.kube import resources
 
 QUOTA = session.Fault(403, message="Quota exceeded for resources: ['listener'].")
 INVALID = session.Fault(400, message="Invalid input")
@@ -77,13 +78,13 @@ def test_members_follow_the_nodes_while_something_else_is_refused(
     scene.ground.service("web", *ports, annotations=annotations)
     scene.process.settle(60.0)
     replace_nodes(scene)
-    for _ in range(5):
+    for _ in range(8):
         scene.process.settle(60.0)
     assert members(scene)[80] == ["10.0.0.8", "10.0.0.9"]
     scene.process.say()
-    warnings = [event for event in scene.ground.events() if "Warning" in event]
+    events = scene.ground.api.all(resources.EVENTS)
     # Once, and after nine minutes again, in the words of the topics of that time.
-    assert len(warnings) == 2
+    assert sum(event["count"] for event in events if event["type"] == "Warning") == 2
     scene.cloud.fault = session.nothing
     scene.process.settle(400.0)
     assert set(members(scene)) == set(ports)

@@ -13,6 +13,7 @@ from lib.cloud.load_balancers import Node
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.kube.fake import calls
+from lib.reconcile import failure
 
 LIVES_MAX = 20
 
@@ -40,11 +41,13 @@ def second(ground: Any) -> None:
     ground.nodes = (*ground.nodes, Node("node-3"))
 
 
-def live(ground: Any, make_process: Callable[[Any], Any], death: Any) -> None:
+def live(
+    ground: Any, make_process: Callable[[Any], Any], death: Any, quiet_s: float
+) -> None:
     """Run processes, each until it crashes, until one settles."""
     for _ in range(LIVES_MAX):
         try:
-            make_process(ground).settle()
+            make_process(ground).settle(quiet_s)
         except death:
             continue
         return
@@ -56,15 +59,17 @@ def story(make_ground: Any, make_process: Any, death: Any) -> Callable[..., Any]
     """Return both parts of the scenario; each may be killed at a call."""
 
     def tell(
-        die_at: int | None = None, arrange: Callable[[Any], None] = lambda ground: None
+        die_at: int | None = None,
+        arrange: Callable[[Any], None] = lambda ground: None,
+        quiet_s: float = 30.0,
     ) -> Any:
         ground = make_ground()
         first(ground)
         arrange(ground)
         ground.die_at = die_at
-        live(ground, make_process, death)
+        live(ground, make_process, death, quiet_s)
         second(ground)
-        live(ground, make_process, death)
+        live(ground, make_process, death, quiet_s)
         return ground
 
     return tell
@@ -184,7 +189,8 @@ def test_every_cloud_call_may_fail(
     def arrange(ground: Any) -> None:
         setattr(ground.cloud, where, [None, None, error] * 6)
 
-    assert story(arrange=arrange).state() == undisturbed.state()
+    ended = story(arrange=arrange, quiet_s=2 * failure.SLOW_S)
+    assert ended.state() == undisturbed.state()
 
 
 def test_two_processes_at_once_make_one_of_each(ground: Any, make_process: Any) -> None:

@@ -210,7 +210,7 @@ def test_a_deletion_that_takes_too_long_releases_the_object(
     ground.cloud.before_call = refuse
     ground.delete("one")
     deleting: set[tuple[str, str]] = set()
-    for _ in range(2000):
+    for _ in range(2600):
         process.relist()
         process.turn()
         ground.now_s += 0.5

@@ -11,6 +11,7 @@ from lib.cloud import errors
 from lib.kube import errors as kube_errors
 from lib.kube.fake import calls
 from lib.machines import model
+from lib.reconcile import failure
 
 LIVES_MAX = 20
 HALF = ("clone", "tag", "resize", "attach", "start")
@@ -30,11 +31,13 @@ def second(ground: Any) -> None:
     ground.delete("leaves")
 
 
-def live(ground: Any, make_process: Callable[[Any], Any], death: Any) -> None:
+def live(
+    ground: Any, make_process: Callable[[Any], Any], death: Any, quiet_s: float
+) -> None:
     """Run processes, each until it crashes, until one settles."""
     for _ in range(LIVES_MAX):
         try:
-            make_process(ground).settle()
+            make_process(ground).settle(quiet_s)
         except death:
             continue
         return
@@ -46,15 +49,17 @@ def story(make_ground: Any, make_process: Any, death: Any) -> Callable[..., Any]
     """Return both parts of the scenario; each may be killed at a call."""
 
     def tell(
-        die_at: int | None = None, arrange: Callable[[Any], None] = lambda ground: None
+        die_at: int | None = None,
+        arrange: Callable[[Any], None] = lambda ground: None,
+        quiet_s: float = 30.0,
     ) -> Any:
         ground = make_ground()
         first(ground)
         arrange(ground)
         ground.die_at = die_at
-        live(ground, make_process, death)
+        live(ground, make_process, death, quiet_s)
         second(ground)
-        live(ground, make_process, death)
+        live(ground, make_process, death, quiet_s)
         return ground
 
     return tell
@@ -166,7 +171,8 @@ def test_every_cloud_call_may_fail(
     def arrange(ground: Any) -> None:
         setattr(ground.cloud, where, [None, None, error] * 6)
 
-    assert story(arrange=arrange).state() == undisturbed.state()
+    ended = story(arrange=arrange, quiet_s=2 * failure.SLOW_S)
+    assert ended.state() == undisturbed.state()
 
 
 def test_each_step_may_be_lost_locked_or_half_done(
