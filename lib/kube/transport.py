@@ -8,9 +8,6 @@ import collections
 import contextlib
 import dataclasses
 import http.client
-import re
-import socket
-import ssl
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
@@ -18,15 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 import urllib3
 
 from lib.kube import errors
+from lib.process import broken_connections
 
 Observer = Callable[[str, str, int, float], None]
 """Called with each exchange: method, plural of the resource ("" for others), HTTP
 status (0 for no answer), seconds until the answer."""
 
 _BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)
-_LATE = (urllib3.exceptions.TimeoutError, TimeoutError)
-_NO_TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})")
-"""Source: http.client, HTTPConnection._tunnel: an OSError without a number."""
 _CHUNK_BYTES = 1 << 18
 _LEAST_S = 0.001
 """Of a time-out, which can't be none at all."""
@@ -121,38 +116,9 @@ def translated(operation: str, server: str = "") -> Iterator[None]:
     try:
         yield
     except _BROKEN as error:
-        what = _reason(error)
+        what = broken_connections.reason(error)
         message = f"{server}: {what}" if server else what
         raise errors.Unavailable(message, operation=operation) from error
-
-
-def _reason(error: BaseException) -> str:
-    """Return why there was no answer; a failure of a proxy is not one of the server."""
-    if isinstance(error, urllib3.exceptions.ProxyError):
-        return f"HTTP proxy: {_reason(error.original_error)}"
-    if refused := _NO_TUNNEL.match(str(error)):
-        return f"status {refused[1]}"
-    # A refused connection is one of urllib3's time-outs too.
-    is_refused = isinstance(error, urllib3.exceptions.NewConnectionError)
-    if isinstance(error, _LATE) and not is_refused:
-        return "no answer in time"
-    return _cause(error)
-
-
-def _cause(error: BaseException) -> str:
-    """Return what the system reports of a failed connection, in lower case."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"certificate not accepted: {cause.verify_message}"
-        if isinstance(cause, socket.gaierror):
-            return f"host name not resolved: {(cause.strerror or '').lower()}"
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror.lower()
-        reason = getattr(cause, "reason", None)
-        inner = reason if isinstance(reason, BaseException) else None
-        cause = inner or cause.__cause__ or cause.__context__
-    return f"connection failed ({type(error).__name__})"
 
 
 def read_all(

@@ -13,6 +13,12 @@ _HARMLESS = re.compile(
     r"_(name|names|namespace|file|paths?|ttl|id|uid|count|type|kind|s)$",
     re.IGNORECASE,
 )
+_PROBLEM = (
+    r"(?!(?:not set|must (?:not )?be|invalid value|unsupported value|unknown|no such"
+    r"|permission denied|is a directory|not found|required)\b)"
+)
+"""What `lib.process.config` writes after a field in place of its value, which it has
+withheld already: `password: not set: must be set` holds no secret."""
 _IN_TEXT = (
     (re.compile(r"\b(Bearer|Basic|Negotiate)\s+[\w.~+/=-]{6,}", re.I), r"\1 "),
     (re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"), r"\1"),
@@ -20,7 +26,7 @@ _IN_TEXT = (
         re.compile(
             r"\b((?:x-)?(?:auth|subject|service)-token|password|client[_-]secret"
             r"|application_credential_secret|access_token)"
-            r"([\"']?\s*[:=]\s*)([\"']?)[^\s\"',;&]+\3",
+            r"([\"']?\s*[:=]\s*)" + _PROBLEM + r"([\"']?)[^\s\"',;&]+\3",
             re.I,
         ),
         r"\1\2",

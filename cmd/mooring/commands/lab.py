@@ -213,7 +213,7 @@ def clean(yes: bool) -> None:
         from lib.lab.slots import leases
         from lib.lab.status import table
 
-        rich.console.Console().print(table.sizes(caches.sizes(where)))
+        outputs.show(rich.console.Console(), table.sizes(caches.sizes(where)))
         if not yes:
             click.echo(f"In {where.cache}. Add --yes to remove it all.")
             return

@@ -25,7 +25,7 @@ def show(where: places.Places, output: str) -> bool:
     programs = lab.status(where)
     console = rich.console.Console()
     if not outputs.is_document(output):
-        console.print(table.programs(programs))
+        outputs.show(console, table.programs(programs))
     try:
         observed = view.observe(cluster.connect(control_plane.admin_kubeconfig(where)))
     except kube_errors.KubeError as error:
@@ -39,9 +39,9 @@ def show(where: places.Places, output: str) -> bool:
     names = [outputs.name("program", row.name) for row in programs]
     names += [outputs.name("release", row.release) for row in observed.rows]
     if not outputs.document(output, document, names):
-        width = view.WIDE if output == outputs.WIDE else console.width
-        shown = view.table(observed, width=width)
-        outputs.show(output, console, shown)
+        is_whole = output == outputs.WIDE or not console.is_terminal
+        width = view.WIDE if is_whole else console.width
+        outputs.show(console, view.table(observed, width=width))
         for condition in observed.conditions:
             console.print(condition, markup=False)
     runs = all(each.health is table.Health.GOOD for each in programs)

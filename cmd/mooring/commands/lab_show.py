@@ -18,7 +18,7 @@ from lib.lab.run import observed_steps
 from lib.lab.status import table
 from lib.lab.whole import component_demo, machine_demo, parts, record, whole
 from lib.lab.whole import demo as scenario
-from mooring.commands import edge, lab_path, providers
+from mooring.commands import edge, lab_path, outputs, providers
 from mooring.commands import plan_routes as plan_command
 
 SETTLE_S = 120
@@ -56,7 +56,7 @@ class _Filling:
         if self._console.is_terminal:
             self._live.stop()
         elif self._last is not None:
-            self._console.print(self._last)
+            outputs.show(self._console, self._last)
 
 
 def settle(lab: parts.Lab) -> None:
@@ -260,8 +260,8 @@ def show_steps(
                 row = [row for row in rows if row.evidence][-1]
                 click.echo(f"{row.seconds:6.1f} s  {row.title}: {row.evidence}")
             complete = last
-            if rows[-1].evidence:
-                live.update(table.steps(cells), refresh=True)
+            if rows[-1].evidence and not console.is_terminal:
+                outputs.show(console, table.steps(cells))
 
         try:
             is_whole = observed_steps.run(steps, show, time.monotonic, time.sleep)

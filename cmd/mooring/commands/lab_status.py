@@ -163,10 +163,10 @@ def _tables(
         outputs.print_table(output, _NODE_COLUMNS, cells)
         return
     console = rich.console.Console()
-    console.print(table.programs(rows))
+    outputs.show(console, table.programs(rows))
     if pods:
-        console.print(table.pods(pods))
-    console.print(table.nodes(view.nodes, view.cloud_servers))
+        outputs.show(console, table.pods(pods))
+    outputs.show(console, table.nodes(view.nodes, view.cloud_servers))
 
 
 def _requests(output: str, lab: parts.Lab) -> None:

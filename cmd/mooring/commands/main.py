@@ -1,5 +1,7 @@
 """mooring: command line tool for administrators."""
 
+import os
+
 import click
 
 from mooring.commands import (
@@ -43,7 +45,11 @@ commands.add_command(completion.completion)
 
 def main() -> None:
     """Run the command line."""
-    commands(prog_name=program.name(), complete_var=program.COMPLETE_VARIABLE)
+    commands(
+        prog_name=program.name(),
+        complete_var=program.COMPLETE_VARIABLE,
+        color=False if os.environ.get("NO_COLOR") else None,
+    )
 
 
 if __name__ == "__main__":

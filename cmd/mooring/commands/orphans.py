@@ -384,7 +384,7 @@ def show(
     for state, title in titles.items():
         if some := survey.of(state):
             rows = [_row(finding) for finding in some]
-            outputs.show(output, console, outputs.table(output, _COLUMNS, rows, title))
+            outputs.show(console, outputs.table(output, _COLUMNS, rows, title))
     for unknown in survey.unknown:
         word = KINDS[_index(unknown.subject)]
         console.print(f"Unknown: {word}: {printable.text(unknown.why)}", markup=False)

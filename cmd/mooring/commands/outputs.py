@@ -5,7 +5,7 @@ docs/reference/output.md describes them, and the schema of each JSON document.
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -20,9 +20,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 TABLE, WIDE, JSON, YAML, NAME = "table", "wide", "json", "yaml", "name"
 FORMATS = (TABLE, WIDE, JSON, YAML, NAME)
-_HELP = (
-    "Output format; wide: all columns, no folded lines; name: kind/[namespace/]name."
-)
+_HELP = "Output format; wide: all columns; name: kind/[namespace/]name."
 
 
 def option(command: F) -> F:
@@ -92,11 +90,7 @@ def print_table(
     """Print a table to standard output; rows have a text for each column."""
     import rich.console
 
-    show(
-        output,
-        rich.console.Console(highlight=False),
-        table(output, columns, rows, title),
-    )
+    show(rich.console.Console(highlight=False), table(output, columns, rows, title))
 
 
 def table(
@@ -121,7 +115,7 @@ def table(
         pad_edge=False,
     )
     for at in shown:
-        result.add_column(columns[at].title, overflow="fold", no_wrap=output == WIDE)
+        result.add_column(columns[at].title)
     for row in rows:
         result.add_row(*(rich.text.Text(printable.text(row[at])) for at in shown))
     return result
@@ -131,16 +125,47 @@ def _is_shown(column: Column, output: str) -> bool:
     return output == WIDE or not column.is_wide
 
 
-def show(
-    output: str, console: "rich.console.Console", shown: "rich.table.Table"
-) -> None:
-    """Print a table; in the format wide each row is one line, however long."""
-    if output == WIDE:
-        options = console.options.update(max_width=_LONGEST)
-        needed = console.measure(shown, options=options).maximum
-        console.width = max(console.width, needed)
-    console.print(shown)
+def show(console: "rich.console.Console", shown: "rich.table.Table") -> None:
+    """Print a table: a frame where it fits a terminal, else one line for each row.
+
+    No cell is folded: an ID that is broken in two can be neither copied nor found by
+    grep, and a pipe has no width.
+    """
+    options = console.options.update(max_width=_LONGEST)
+    needed = console.measure(shown, options=options).maximum
+    if console.is_terminal and needed <= console.width:
+        console.print(shown)
+        return
+    for line in _lines(shown):
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _lines(shown: "rich.table.Table") -> "Iterator[rich.text.Text]":
+    """Yield title, header and rows as kubectl prints them: columns, and no frame."""
+    import rich.text
+
+    if isinstance(shown.title, str):
+        yield rich.text.Text(shown.title)
+    columns = [
+        [_one_line(cell) for cell in (column.header, *column.cells, *_footer(column))]
+        for column in shown.columns
+    ]
+    widths = [max(map(len, cells)) for cells in columns]
+    styles = ["bold", *(row.style or "" for row in shown.rows)]
+    for at, cells in enumerate(zip(*columns, strict=True)):
+        padded = map(str.ljust, cells, widths)
+        style = styles[at] if at < len(styles) else "bold"
+        yield rich.text.Text("  ".join(padded).rstrip(), style)
+
+
+def _footer(column: "rich.table.Column") -> "tuple[rich.console.RenderableType, ...]":
+    return (column.footer,) if column.footer else ()
+
+
+def _one_line(cell: "rich.console.RenderableType") -> str:
+    """Return the text of a cell; stacked lines become a list."""
+    return ", ".join(filter(None, str(cell).splitlines()))
 
 
 _LONGEST = 100_000
-"""Characters of a line in the format wide."""
+"""Characters of a line that is not folded."""

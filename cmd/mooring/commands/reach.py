@@ -7,6 +7,7 @@ clouds.
 import dataclasses
 import functools
 import os
+import pathlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ CALL_TIMEOUT_S = 30.0
 kubeconfig_option = click.option(
     "--kubeconfig",
     default="",
-    help="Kubeconfig file (default: $KUBECONFIG, or in-cluster).",
+    help="Kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or in-cluster).",
 )
 context_option = click.option(
     "--context", default="", help="Kubeconfig context (default: current)."
@@ -198,9 +199,22 @@ def quiet(*, verbose: bool = True) -> None:
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":
     """Return the address of the API server and the credentials.
 
+    The order is kubectl's, unlike that of daemons: a file of the user goes before the
+    account of a pod.
+
     Raises:
         KubeError: no kubeconfig describes it.
     """
-    from lib.kube import kube_config
+    from lib.kube import errors, kube_config
 
-    return kube_config.load(kubeconfig or None, None, context or None, env=os.environ)
+    usual = pathlib.Path("~/.kube/config").expanduser()
+    path = kubeconfig or os.environ.get("KUBECONFIG", "")
+    if not path and usual.exists():
+        path = str(usual)
+    if not path and not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise errors.KubeError(
+            "--kubeconfig: not set: must be the path of a kubeconfig; $KUBECONFIG is"
+            f" not set either, {usual} does not exist, and this is no pod",
+            operation="load configuration",
+        )
+    return kube_config.load(path or None, None, context or None, env=os.environ)

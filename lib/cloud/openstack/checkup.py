@@ -31,8 +31,9 @@ _NAMES_FLAVORS = (2, 47)
 
 REMEDIES = checkup.Remedies(
     credentials=(
-        "correct the credentials in cloud.conf; a password may have expired, an"
-        " application credential may have been deleted"
+        "correct the credentials in cloud.conf: user, project or domain may be"
+        " misspelt, the user may have no role in the project, a password may have"
+        " expired, an application credential may have been deleted"
     ),
     unreachable=(
         "see that auth-url is right and can be reached from here: name, port, proxy,"

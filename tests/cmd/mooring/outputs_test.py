@@ -1,10 +1,12 @@
 """The output formats, and that every command that prints objects has them."""
 
+import io
 import json
 from collections.abc import Iterator
 
 import click
 import pytest
+import rich.console
 import yaml
 
 from mooring.commands import main, outputs
@@ -17,15 +19,46 @@ COLUMNS = (
 ROWS = (("node-[1]", "az-1", "word " * 60 + "end"), ("node-2", "", "\x1b[31mred"))
 
 
-def test_a_table_folds_and_omits_wide_columns(
+ID = "2411eb48-43c5-4733-822e-bc25c427d16a"
+
+
+def test_a_pipe_gets_one_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """No frame, no fold, nothing before the first column: for grep, awk and sort."""
+    rows = (("node-[1]", "az-1", ID), ("node-2", "", "\x1b[31mred " + "word " * 60))
+    outputs.print_table(outputs.TABLE, COLUMNS, rows)
+    text = capsys.readouterr().out
+    header, first, second = text.splitlines()
+    assert header == "Node      Reason"
+    assert first == f"node-[1]  {ID}"
+    assert second.startswith("node-2    \\x1b[31mred word")
+
+
+@pytest.mark.parametrize(
+    ("width", "has_frame"),
+    [(80, True), (40, False)],
+    ids=["a terminal that is wide enough: a frame", "a narrow one: as in a pipe"],
+)
+@pytest.mark.parametrize("no_color", [False, True], ids=["colours", "NO_COLOR"])
+def test_no_width_breaks_an_id(width: int, has_frame: bool, no_color: bool) -> None:
+    file = io.StringIO()
+    console = rich.console.Console(
+        file=file, force_terminal=True, width=width, no_color=no_color
+    )
+    rows = (("mooring-lab-1", "", ID), ("mooring-lab-2", "", ID))
+    outputs.show(console, outputs.table(outputs.TABLE, COLUMNS, rows))
+    text = file.getvalue()
+    assert text.count(ID) == len(rows)
+    assert ("─" in text) is has_frame
+    assert len(text.splitlines()) == (6 if has_frame else 3)
+
+
+def test_stacked_cells_are_a_list_in_a_pipe(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    outputs.print_table(outputs.TABLE, COLUMNS, ROWS)
-    text = capsys.readouterr().out
-    assert "node-[1]" in text
-    assert "Zone" not in text
-    assert "\x1b" not in text
-    assert all(len(line) <= 80 for line in text.splitlines())
+    shown = outputs.table(outputs.TABLE, (outputs.Column("Addresses"),), [("a",)])
+    shown.add_row("InternalIP 10.0.0.1\nPods routed")
+    outputs.show(rich.console.Console(), shown)
+    assert "InternalIP 10.0.0.1, Pods routed" in capsys.readouterr().out
 
 
 def test_wide_has_all_columns_and_one_line_for_each_row(

@@ -51,6 +51,9 @@ def test_names_of_what_only_leads_to_secrets_are_harmless(name: str) -> None:
         ("Authorization: Bearer hunter2.abc-d", "Authorization: Bearer [redacted]"),
         ("https://me:hunter2@cloud:5000/v3", "https://me:[redacted]@cloud:5000/v3"),
         ("X-Auth-Token: hunter2", "X-Auth-Token: [redacted]"),
+        ("password: not-set", "password: [redacted]"),
+        ("password: notset", "password: [redacted]"),
+        ("password: mustang", "password: [redacted]"),
         ('{"password": "hunter2", "a": 1}', '{"password": [redacted], "a": 1}'),
         ("POST ?client_secret=hunter2&a=1", "POST ?client_secret=[redacted]&a=1"),
         (
@@ -72,6 +75,13 @@ def test_plain_secrets_inside_texts_are_taken_out(text: str, kept: str) -> None:
         "10.0.0.1:22",
         "node a@b",
         "the password was wrong",
+        "[Global] password: not set: must be set",
+        "clouds.yaml: password: must not be set together with token",
+        "password: invalid value [redacted]: must be text",
+        "spec.users.password: unsupported value [redacted]: must be one of a, b",
+        "client_secret: unknown key: did you mean client-id?",
+        "X-Auth-Token: no such file",
+        "password: permission denied",
     ],
 )
 def test_other_texts_stay_as_they_are(text: str) -> None:

@@ -143,4 +143,4 @@ def _silence(service: str, failed: sessions.Failed) -> str:
         reason = failures.describe(error.http_status)
     else:
         reason = failures.from_native(error)[1]
-    return f"{reason} when the {service} service was asked for its version"
+    return f"the {service} service does not say its version: {reason}"

@@ -5,6 +5,7 @@ import http
 import keystoneauth1.exceptions
 
 from lib.cloud import errors
+from lib.process import broken_connections
 
 _STATUS: dict[int, type[errors.CloudError]] = {
     400: errors.InvalidRequest,
@@ -110,7 +111,21 @@ def from_native(
     if isinstance(error, keystoneauth1.exceptions.HttpError):
         unspecific = (errors.Unavailable, f"log-in: {describe(error.http_status)}")
         return _LOGIN_STATUS.get(error.http_status, unspecific)
-    for native, meaning in NATIVE:
+    for native, (kind, text) in NATIVE:
         if isinstance(error, native):
-            return meaning
+            return kind, _located(text, error)
     return errors.Unavailable, f"the call failed ({type(error).__name__})"
+
+
+def _located(text: str, error: Exception) -> str:
+    """Append server and cause of a broken connection; other texts stay as they are.
+
+    keystoneauth1's own message is not used: it quotes the URL with its query.
+    """
+    is_broken = isinstance(error, keystoneauth1.exceptions.ConnectionError)
+    if not is_broken or isinstance(error, AnswerTooLong):
+        return text
+    origin = broken_connections.origin(error)
+    is_late = isinstance(error, keystoneauth1.exceptions.ConnectTimeout)
+    cause = "" if is_late else broken_connections.reason(error)
+    return ": ".join(filter(None, (text, origin, cause)))
