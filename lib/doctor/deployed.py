@@ -183,6 +183,50 @@ def _key(
     raise _problem(f"{bare}: key {required} not found: the Secret has {keys}")
 
 
+def arguments(api: client.Api, component: str, timeout_s: float) -> Mapping[str, str]:
+    """Return the flags of a component's Deployment, by name with hyphens: one call.
+
+    Variables of the container are inserted. Empty: there is not exactly one Deployment
+    of the component, or the Deployments may not be listed.
+
+    Raises:
+        KubeError: the Deployments cannot be listed.
+
+    Source: Kubernetes core/v1 Container, "$(VAR_NAME)" in args.
+    """
+    try:
+        found = _list(api, component, timeout_s)
+    except errors.Forbidden:
+        return {}
+    result: dict[str, str] = {}
+    for container in found[0].spec.template.spec.containers if len(found) == 1 else ():
+        words = (*container.command, *container.args)
+        for word, following in itertools.zip_longest(words, words[1:], fillvalue=""):
+            flag, is_joined, value = word.partition("=")
+            if flag.startswith("--"):
+                text = value if is_joined else following
+                result.setdefault(flag, _inserted(text, container))
+    return result
+
+
+def _inserted(text: str, container: pods.Container) -> str:
+    for variable in container.env:
+        text = text.replace(f"$({variable.name})", variable.value)
+    return text
+
+
+def _list(api: client.Api, component: str, timeout_s: float) -> Sequence[_Deployment]:
+    """List the Deployments of a component. component: value of the label."""
+    listed = listing.read(
+        api,
+        resources.DEPLOYMENTS,
+        _Deployment,
+        timeout_s=timeout_s,
+        selectors={"labelSelector": f"{components.LABEL}={component}"},
+    )
+    return tuple(listed.items)
+
+
 def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
     """Return the Secret that the Deployment of a component mounts: one call.
 
@@ -195,30 +239,24 @@ def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
     """
     label = f"{components.LABEL}={component}"
     try:
-        listed = listing.read(
-            api,
-            resources.DEPLOYMENTS,
-            _Deployment,
-            timeout_s=timeout_s,
-            selectors={"labelSelector": label},
-        )
+        found = _list(api, component, timeout_s)
     except errors.Forbidden as error:
         raise _problem(
             "permission denied: must be allowed to list deployments.apps in all"
             f" namespaces; or set {FLAG} or {SECRET_FLAG}"
         ) from error
-    if not listed.items:
+    if not found:
         raise _problem(
             f"not set, and no Deployment has the label {label}: must be the path of a"
             f" file, or {SECRET_FLAG} NAMESPACE/NAME[/KEY]"
         )
-    if len(listed.items) > 1:
-        names = ", ".join(sorted(item.metadata.key for item in listed.items))
+    if len(found) > 1:
+        names = ", ".join(sorted(item.metadata.key for item in found))
         raise _problem(
             f"not set, and several Deployments have the label {label} ({names}): must"
             f" be the path of a file, or {SECRET_FLAG} NAMESPACE/NAME[/KEY]"
         )
-    return _mounted(listed.items[0])
+    return _mounted(found[0])
 
 
 def every(

@@ -347,10 +347,31 @@ def lease(
         return CheckResult(LEASE, CheckState.WARNING, text, remedy)
     age_s = (now - lease.renewed_at).total_seconds()
     text = f"{name} is held by {lease.holder}, renewed {max(age_s, 0.0):.0f} s ago"
-    if age_s > lease.duration_s:
-        text += f", and expired after {lease.duration_s} s: its holder has stopped"
-        return CheckResult(LEASE, CheckState.WARNING, text, remedy)
-    return CheckResult(LEASE, CheckState.OK, text)
+    if age_s <= lease.duration_s:
+        return CheckResult(LEASE, CheckState.OK, text)
+    text += f", and expired after {lease.duration_s} s: its holder has stopped"
+    is_lasting = age_s > lease.duration_s + _TAKEN_OVER_S
+    state = CheckState.FAILED if is_lasting else CheckState.WARNING
+    return CheckResult(LEASE, state, text, remedy)
+
+
+_TAKEN_OVER_S = 60.0
+"""After the end of a Lease another replica has it, or a kubelet has started one."""
+
+
+def idle(name: str, lease: LeaseHolder | None, now: datetime.datetime) -> str:
+    """Return that no process acts, for a Lease that is released or long expired.
+
+    Empty otherwise, also where there is no Lease: nothing is installed then.
+    """
+    if lease is None or lease.renewed_at is None:
+        return ""
+    age_s = (now - lease.renewed_at).total_seconds()
+    if lease.holder and age_s <= lease.duration_s + _TAKEN_OVER_S:
+        return ""
+    last = f"was last renewed {max(age_s, 0.0):.0f} s ago"
+    state = f"{last} by {lease.holder}" if lease.holder else f"is released, and {last}"
+    return f"no cloud controller manager acts: Lease {name} {state}"
 
 
 def pods(read: Read[PodReport] | ReadFailure) -> tuple[CheckResult, ...]:

@@ -1,33 +1,67 @@
 """`mooring get`: what the cluster records of Services, Nodes and volumes."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from mooring.commands import documents, edge, outputs, providers, reach
+from mooring.commands import daemon, documents, edge, outputs, providers, reach
 
 if TYPE_CHECKING:
     from lib.kube import client
 
+R = TypeVar("R")
+
 SERVICES = ("Service", "Address", "Load balancer", "State", "Problem")
 NODES = ("Node", "Address", "Server", "State", "Problem")
 VOLUMES = ("Volume", "Claim", "Volume ID", "Node", "State", "Problem")
+_SHORT = {
+    "svc": "services",
+    "service": "services",
+    "no": "nodes",
+    "node": "nodes",
+    "pv": "volumes",
+    "volume": "volumes",
+}
+"""Names that kubectl has for the same."""
 
 
-@click.group()
+class _Get(click.Group):
+    """A group whose commands have kubectl's short names too."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name or a short name."""
+        return super().get_command(ctx, _SHORT.get(cmd_name, cmd_name))
+
+
+@click.group(cls=_Get)
 def get() -> None:
-    """List objects with address, load balancer, server or volume, state and problem.
+    """List Services, Nodes or volumes, with their problems.
 
-    Only reads of the Kubernetes API; `mooring plan` compares with the cloud. A problem
-    is that of a condition, or of the last Event; Events expire after an hour.
+    With address, load balancer, server or volume, and state. Only reads of the
+    Kubernetes API; `mooring plan` compares with the cloud. A problem is that of a
+    condition, or of the last Event; Events expire after an hour.
+
+    Example: mooring get services -n web
     """
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (outputs.option, reach.context_option, reach.kubeconfig_option):
+    shared = (
+        click.argument("names", nargs=-1, metavar="[NAME]..."),
+        reach.kubeconfig_option,
+        reach.context_option,
+        providers.option,
+        outputs.option,
+    )
+    for option in reversed(shared):
         command = option(command)
     return command
+
+
+_namespace = click.option(
+    "-n", "--namespace", default="", help="Only those of this namespace."
+)
 
 
 def _api(kubeconfig: str, context: str) -> "client.Api":
@@ -39,17 +73,51 @@ def _api(kubeconfig: str, context: str) -> "client.Api":
     return read_only.read_only(client.KubeClient(address, user_agent="mooring-get"))
 
 
+def _chosen(
+    rows: Iterable[R],
+    keys_of: Callable[[R], Sequence[str]],
+    names: Sequence[str],
+    namespace: str = "",
+) -> list[R]:
+    """Return the rows to be listed. keys_of: returns NAME, or NAMESPACE/NAME.
+
+    Raises:
+        ClickException: there is no object of a name.
+    """
+    missing, chosen = set(names), []
+    for row in rows:
+        keys = [key for key in keys_of(row) if key]
+        if namespace and not any(key.startswith(f"{namespace}/") for key in keys):
+            continue
+        known = {*keys, *(key.rpartition("/")[2] for key in keys)}
+        if not names or known & set(names):
+            chosen.append(row)
+        missing -= known
+    if missing:
+        raise click.ClickException(f"not found: {', '.join(sorted(missing))}")
+    return chosen
+
+
 @get.command()
 @_options
-@providers.option
-def services(kubeconfig: str, context: str, cloud: str, output: str) -> None:
+@_namespace
+def services(
+    names: tuple[str, ...],
+    kubeconfig: str,
+    context: str,
+    cloud: str,
+    output: str,
+    namespace: str,
+) -> None:
     """List Services of type LoadBalancer."""
     with edge.plainly():
         from lib.ccm import recorded
 
         api = _api(kubeconfig, context)
-        ids = providers.of(cloud).load_balancer_annotations()
-        read = recorded.services(api, ids, reach.CALL_TIMEOUT_S)
+        provider = providers.of(cloud)
+        ids = provider.load_balancer_annotations()
+        rows = recorded.services(api, ids, reach.CALL_TIMEOUT_S)
+        read = _chosen(rows, lambda row: [row.key], names, namespace)
         entries: list[documents.ServiceStateEntry] = [
             {
                 "service": row.key,
@@ -61,19 +129,24 @@ def services(kubeconfig: str, context: str, cloud: str, output: str) -> None:
             for row in read
         ]
         document: documents.ServiceStates = {"services": entries}
-        names = [outputs.name("service", row.key) for row in read]
-        if not outputs.document(output, document, names):
+        labels = [outputs.name("service", row.key) for row in read]
+        if not outputs.document(output, document, labels):
             _print(output, SERVICES, entries)
+        daemon.Daemon.of(provider, api).warn_if_idle(api)
 
 
 @get.command()
 @_options
-def nodes(kubeconfig: str, context: str, output: str) -> None:
+def nodes(
+    names: tuple[str, ...], kubeconfig: str, context: str, cloud: str, output: str
+) -> None:
     """List Nodes."""
     with edge.plainly():
         from lib.ccm import recorded
 
-        read = recorded.nodes(_api(kubeconfig, context), reach.CALL_TIMEOUT_S)
+        api = _api(kubeconfig, context)
+        rows = recorded.nodes(api, reach.CALL_TIMEOUT_S)
+        read = _chosen(rows, lambda row: [row.name], names)
         entries: list[documents.NodeStateEntry] = [
             {
                 "node": row.name,
@@ -85,19 +158,24 @@ def nodes(kubeconfig: str, context: str, output: str) -> None:
             for row in read
         ]
         document: documents.NodeStates = {"nodes": entries}
-        names = [outputs.name("node", row.name) for row in read]
-        if not outputs.document(output, document, names):
+        labels = [outputs.name("node", row.name) for row in read]
+        if not outputs.document(output, document, labels):
             _print(output, NODES, entries)
+        daemon.Daemon.of(providers.of(cloud), api).warn_if_idle(api)
 
 
 @get.command()
 @_options
-def volumes(kubeconfig: str, context: str, output: str) -> None:
+def volumes(
+    names: tuple[str, ...], kubeconfig: str, context: str, cloud: str, output: str
+) -> None:
     """List PersistentVolumes, and claims without one."""
+    del cloud  # volumes are recorded alike
     with edge.plainly():
         from lib.ccm import recorded
 
-        read = recorded.volumes(_api(kubeconfig, context), reach.CALL_TIMEOUT_S)
+        rows = recorded.volumes(_api(kubeconfig, context), reach.CALL_TIMEOUT_S)
+        read = _chosen(rows, lambda row: [row.name, row.claim], names)
         entries: list[documents.VolumeStateEntry] = [
             {
                 "volume": row.name,
@@ -110,7 +188,7 @@ def volumes(kubeconfig: str, context: str, output: str) -> None:
             for row in read
         ]
         document: documents.VolumeStates = {"volumes": entries}
-        names = [
+        labels = [
             (
                 outputs.name("persistentvolume", row.name)
                 if row.name
@@ -118,7 +196,7 @@ def volumes(kubeconfig: str, context: str, output: str) -> None:
             )
             for row in read
         ]
-        if not outputs.document(output, document, names):
+        if not outputs.document(output, document, labels):
             _print(output, VOLUMES, entries)
 
 

@@ -10,7 +10,7 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import documents, edge, outputs, printable, reach
+from mooring.commands import daemon, documents, edge, outputs, printable, reach
 
 if TYPE_CHECKING:
     from lib.cloud import protocol
@@ -89,8 +89,17 @@ class Choice:
     default="0",
     help="Only resources of at least this age; younger than 10m are never listed.",
 )
-@click.option("--cluster-id", default="", help="The daemon's; the cluster's own.")
-@click.option("--cluster-name", default="kubernetes", help="The daemon's.")
+@click.option(
+    "--cluster-id",
+    default="",
+    help="Cluster ID of the daemon (default: that of its Deployment, or the UID of"
+    " namespace kube-system).",
+)
+@click.option(
+    "--cluster-name",
+    default="",
+    help="Cluster name of the daemon (default: that of its Deployment, or kubernetes).",
+)
 @click.option(
     "--volume-cluster-id",
     default="",
@@ -140,10 +149,14 @@ def orphans(  # noqa: PLR0913 - one argument for each option
         configured = target.configured()
         opened = configured.owner()
         age = max(min_age, older_than)
-        settings = _settings(kinds, cluster_name, volume_cluster_id, age)
-        settings = dataclasses.replace(settings, machine_kind=_machine_kind(target))
         api = _api(target, is_gone=is_gone)
-        own_id = configured.cluster_id
+        manager = (
+            daemon.Daemon({}, "") if is_gone else daemon.Daemon.of(target.provider, api)
+        )
+        name = manager.value("--cluster-name", cluster_name, "kubernetes")
+        settings = _settings(kinds, name, volume_cluster_id, age)
+        settings = dataclasses.replace(settings, machine_kind=_machine_kind(target))
+        own_id = manager.value("--cluster-id", "", configured.cluster_id)
         settings = _identified(api, settings, cluster_id, own_id, is_gone=is_gone)
         recorded = observe.records(api, settings)
         lists = observe.cloud_lists(opened, settings, recorded)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mooring.commands import (
+    daemon,
     documents,
     edge,
     outputs,
@@ -15,15 +16,18 @@ from mooring.commands import (
     plan_routes,
     plan_services,
     printable,
+    provider_entry,
     reach,
 )
 
 if TYPE_CHECKING:
     from lib.ccm import previews
+    from lib.kube import client
 
 
 DELETE_COUNT, DELETE_PERCENT = 3, 30
-"""Defaults of the daemon's flags of the same names."""
+_COUNT, _PERCENT = "--node-delete-max-count", "--node-delete-max-percent"
+"""Flags of the daemon, and their defaults."""
 
 
 class _Rejected(click.UsageError):
@@ -64,22 +68,22 @@ plan.add_command(plan_services.services)
 @plan.command()
 @reach.options("mooring-plan")
 @click.option(
-    "--node-delete-max-count",
+    _COUNT,
     type=click.IntRange(0),
-    default=DELETE_COUNT,
-    help="Deletion budget of openstack-ccm: number of Nodes.",
+    help="Deletion budget: number of Nodes (default: that of the Deployment, or"
+    f" {DELETE_COUNT}).",
 )
 @click.option(
-    "--node-delete-max-percent",
+    _PERCENT,
     type=click.IntRange(0, 100),
-    default=DELETE_PERCENT,
-    help="Deletion budget of openstack-ccm: percentage of all Nodes.",
+    help="Deletion budget: percentage of all Nodes (default: that of the Deployment,"
+    f" or {DELETE_PERCENT}).",
 )
 @reach.detailed_exitcode
 def nodes(
     target: reach.Target,
-    node_delete_max_count: int,
-    node_delete_max_percent: int,
+    node_delete_max_count: int | None,
+    node_delete_max_percent: int | None,
     is_detailed: bool,
 ) -> None:
     """Show what the cloud controller manager would do to Nodes.
@@ -90,8 +94,13 @@ def nodes(
     """
     with edge.plainly():
         reach.quiet()
-        preview = read(target, node_delete_max_count, node_delete_max_percent)
+        configured, api = target.configured(), target.api()
+        manager = daemon.Daemon.of(target.provider, api)
+        count = _limit(manager, _COUNT, node_delete_max_count, DELETE_COUNT)
+        percent = _limit(manager, _PERCENT, node_delete_max_percent, DELETE_PERCENT)
+        preview = _preview(api, configured, count, percent)
         _show(preview, target.output)
+        manager.warn_if_idle(api)
     code = reach.exit_code(
         is_failed=bool(preview.unread),
         has_changes=bool(preview.rows),
@@ -100,14 +109,29 @@ def nodes(
     sys.exit(code)
 
 
-def read(
-    target: reach.Target, count: int = DELETE_COUNT, percent: int = DELETE_PERCENT
-) -> "previews.NodesPreview":
-    """Return what would be done to Nodes. count, percent: limits of deletions.
+def _limit(manager: daemon.Daemon, flag: str, given: int | None, default: int) -> int:
+    if given is not None:
+        return given
+    text = manager.value(flag, "")
+    return int(text) if text.isdecimal() else default
+
+
+def read(target: reach.Target) -> "previews.NodesPreview":
+    """Return what would be done to Nodes, within the default limits of deletions.
 
     Raises:
         KubeError, CloudError, ConfigError: Nodes or servers cannot be read.
     """
+    configured = target.configured()
+    return _preview(target.api(), configured, DELETE_COUNT, DELETE_PERCENT)
+
+
+def _preview(
+    api: "client.Api",
+    configured: provider_entry.Configured,
+    count: int,
+    percent: int,
+) -> "previews.NodesPreview":
     from lib.ccm import previews
     from lib.nodes import deletion_budget, model
 
@@ -115,8 +139,7 @@ def read(
     settings = model.NodeSettings(
         deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
     )
-    instances = target.configured().instances()
-    return previews.nodes(target.api(), instances, settings)
+    return previews.nodes(api, configured.instances(), settings)
 
 
 _COLUMNS = tuple(map(outputs.Column, ("Node", "Action", "Reason")))

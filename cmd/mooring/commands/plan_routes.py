@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import documents, edge, outputs, printable, reach
+from mooring.commands import daemon, documents, edge, outputs, printable, reach
 
 if TYPE_CHECKING:
     from lib.ccm import previews_routes
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 @click.option(
     "--cluster-id",
     default="",
-    help="Cluster ID of openstack-ccm (default: UID of namespace kube-system).",
+    help="Cluster ID of openstack-ccm (default: that of its Deployment, or the UID of"
+    " namespace kube-system).",
 )
 @click.option(
-    "--cluster-cidr", default="", help="Cluster CIDR of openstack-ccm (default: none)."
+    "--cluster-cidr",
+    default="",
+    help="Cluster CIDR of openstack-ccm (default: that of its Deployment, or none).",
 )
 @reach.detailed_exitcode
 def routes(
@@ -38,11 +41,16 @@ def routes(
         tables = target.configured().owner().routes
         if tables is None:
             raise config.ConfigError(["[Route] router-id: not set: routes are off"])
+        api = target.api()
+        manager = daemon.Daemon.of(target.provider, api)
         problems: list[config.FieldProblem] = []
-        cidrs = options.cluster_cidrs(cluster_cidr, problems)
+        cidr = manager.value("--cluster-cidr", cluster_cidr)
+        cidrs = options.cluster_cidrs(cidr, problems)
         config.require(problems)
-        preview = previews_routes.routes(target.api(), tables, cluster_id, cidrs)
+        own_id = manager.value("--cluster-id", cluster_id)
+        preview = previews_routes.routes(api, tables, own_id, cidrs)
         show(preview, target.output)
+        manager.warn_if_idle(api)
     code = reach.exit_code(
         is_failed=bool(preview.unread),
         is_invalid=changes(preview) < len(preview.rows),

@@ -9,7 +9,7 @@ import rich.console
 import rich.text
 import rich.tree
 
-from mooring.commands import documents, edge, outputs, printable, reach
+from mooring.commands import daemon, documents, edge, outputs, printable, reach
 
 if TYPE_CHECKING:
     from lib.balancers import preview
@@ -38,10 +38,13 @@ _LABELS = {
 @click.option(
     "--cluster-id",
     default="",
-    help="Cluster ID of openstack-ccm (default: UID of namespace kube-system).",
+    help="Cluster ID of the daemon (default: that of its Deployment, or the UID of"
+    " namespace kube-system).",
 )
 @click.option(
-    "--cluster-name", default="kubernetes", help="Cluster name of openstack-ccm."
+    "--cluster-name",
+    default="",
+    help="Cluster name of the daemon (default: that of its Deployment, or kubernetes).",
 )
 @click.option(
     "--deep",
@@ -70,15 +73,21 @@ def services(  # noqa: PLR0913 - one argument for each option
         reach.quiet()
         configured = target.configured()
         balancers, explain = configured.plans()
-        own_id = cluster_id or configured.cluster_id
+        api = target.api()
+        manager = daemon.Daemon.of(target.provider, api)
         request = previews.ServicesRequest(
-            own_id, cluster_name, namespace, names, is_deep
+            manager.value("--cluster-id", cluster_id, configured.cluster_id),
+            manager.value("--cluster-name", cluster_name, "kubernetes"),
+            namespace,
+            names,
+            is_deep,
         )
-        preview = previews.services(target.api(), balancers, explain, request)
+        preview = previews.services(api, balancers, explain, request)
         shown_names = [outputs.name("service", row.service) for row in preview.rows]
         if not outputs.document(target.output, document(preview), shown_names):
             console = rich.console.Console(highlight=False)
             show(preview, console, is_wide=target.output == outputs.WIDE)
+        manager.warn_if_idle(api)
     code = reach.exit_code(
         is_failed=bool(preview.unread),
         is_invalid=totals(preview).get("Invalid", 0) > 0,

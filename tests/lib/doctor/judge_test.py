@@ -360,6 +360,13 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "WARN",
         "renewed 16 s ago, and expired after 15 s: its holder has stopped",
     ),
+    ("lease just before it", one(judge.lease("l", held(75), NOW)), "WARN", "has stop"),
+    (
+        "lease that nobody takes over",
+        one(judge.lease("l", held(76), NOW)),
+        "FAIL",
+        "renewed 76 s ago, and expired after 15 s: its holder has stopped; remedy:",
+    ),
     (
         "lease never renewed",
         one(judge.lease("l", Read(LeaseHolder("a_1", None, 15)), NOW)),
