@@ -13,11 +13,16 @@ from lib.cloud import errors
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Login:
-    """Who the credentials make us. expires_at: of this token; None: unsaid."""
+    """Who the credentials make us.
+
+    expires_at: of the credentials, not of a token that is renewed; None: unsaid. roles:
+    in the project; empty: unsaid.
+    """
 
     user: str
     project: str
     expires_at: datetime.datetime | None = None
+    roles: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

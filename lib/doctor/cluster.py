@@ -6,6 +6,7 @@ from collections.abc import Collection
 from lib.doctor import (
     chart,
     components,
+    deployed,
     machine_api,
     pod_states,
     rights,
@@ -41,6 +42,31 @@ class ClusterReader:
             KubeError: the API server did not answer for one of them.
         """
         return tuple(right for right in rights if not self._has(right, account))
+
+    def account_of(self, component: str) -> DaemonAccount | None:
+        """Return the account of a component's Deployment; None: there is none, or two.
+
+        Raises:
+            KubeError: the Deployments cannot be listed.
+        """
+        return deployed.account(self._api, component, self._timeout_s)
+
+    def has_account(self, account: DaemonAccount) -> bool:
+        """Report whether a ServiceAccount exists.
+
+        Raises:
+            KubeError: it cannot be read.
+        """
+        try:
+            self._api.read(
+                resources.SERVICE_ACCOUNTS,
+                account.name,
+                account.namespace,
+                timeout_s=self._timeout_s,
+            )
+        except errors.NotFound:
+            return False
+        return True
 
     def _has(self, right: Right, account: DaemonAccount | None) -> bool:
         kind = rights.kind_of_review(account)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from lib.doctor import components, pods
+from lib.doctor.model import DaemonAccount
 from lib.kube import client, container_variables, errors, listing, objects, resources
 from lib.process import config, decoding
 
@@ -207,6 +208,21 @@ def arguments(api: client.Api, component: str, timeout_s: float) -> Mapping[str,
                 text = value if is_joined else following
                 result.setdefault(flag, _inserted(text, container))
     return result
+
+
+def account(api: client.Api, component: str, timeout_s: float) -> DaemonAccount | None:
+    """Return the ServiceAccount of a component's Deployment: one call.
+
+    None: there is not exactly one Deployment.
+
+    Raises:
+        KubeError: the Deployments cannot be listed.
+    """
+    found = _list(api, component, timeout_s)
+    if len(found) != 1:
+        return None
+    name = found[0].spec.template.spec.service_account_name or "default"
+    return DaemonAccount(found[0].metadata.namespace, name)
 
 
 def _inserted(text: str, container: pods.Container) -> str:

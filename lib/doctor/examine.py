@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -42,8 +42,9 @@ _NO_SERVER = "skipped: the API server does not answer"
 class Expected:
     """Expected state of the cluster.
 
-    cloud: provider of the daemon. remedies: of that provider. account: of which the
-    permissions are checked; None: the user of the kubeconfig. components: names of
+    cloud: provider of the daemon. component: its name. remedies: of that provider.
+    account: of which the permissions are checked; None: that of the component's
+    Deployment, or the user of the kubeconfig. components: names of
     those whose Pods are checked. machines: provider of machines of Cluster API; None:
     the cloud has none. chart: umbrella chart; None: it is not checked.
     """
@@ -53,6 +54,7 @@ class Expected:
     rights: tuple[Right, ...]
     lease_namespace: str
     lease_name: str
+    component: str
     account: DaemonAccount | None = None
     components: tuple[str, ...] = ()
     machines: machine_api.MachineProvider | None = None
@@ -71,19 +73,20 @@ class Sources:
     cluster: Callable[[], cluster.ClusterReader]
 
 
-def examine(sources: Sources, expected: Expected, now: Now) -> tuple[CheckResult, ...]:
-    """Execute all checks; return a result or more for each of `judge.CHECKS`."""
+def examine(sources: Sources, expected: Expected, now: Now) -> Iterator[CheckResult]:
+    """Execute all checks; yield a result or more for each of `judge.CHECKS`.
+
+    Each is yielded as soon as it is known: a cloud that does not answer takes a while.
+    """
     cloud = _attempt(sources.cloud)
     warnings = Read(cloud.value.warnings) if isinstance(cloud, Read) else cloud
-    results = [
-        *judge.configuration(warnings),
-        *_of_cloud(cloud, expected.remedies, now),
-    ]
+    yield from judge.configuration(warnings)
+    yield from _of_cloud(cloud, expected.remedies, now)
     region = cloud.value.region if isinstance(cloud, Read) else None
-    return (*results, *_of_cluster(sources, expected, region, now))
+    yield from _of_cluster(sources, expected, region, now)
 
 
-def is_well(findings: tuple[CheckResult, ...]) -> bool:
+def is_well(findings: Sequence[CheckResult]) -> bool:
     """Report whether no check has failed."""
     return all(finding.state is not CheckState.FAILED for finding in findings)
 
@@ -111,29 +114,29 @@ def _attempt(read: Callable[[], T]) -> Read[T] | ReadFailure:
 
 def _of_cloud(
     cloud: Read[checkup.Checkup] | ReadFailure, remedies: checkup.Remedies, now: Now
-) -> tuple[CheckResult, ...]:
+) -> Iterator[CheckResult]:
     if isinstance(cloud, ReadFailure):
-        unasked = (judge.CREDENTIALS, *_WITH_TOKEN, judge.CLOUD_CLOCK)
-        return tuple(
-            CheckResult(name, CheckState.SKIPPED, _NO_CONF) for name in unasked
+        yield from _skipped(
+            (judge.CREDENTIALS, *_WITH_TOKEN, judge.CLOUD_CLOCK), _NO_CONF
         )
+        return
     asked = cloud.value
     logged_in = _attempt(asked.login)
-    time = judge.clock(judge.CLOUD_CLOCK, _attempt(lambda: _clocks(asked.time, now)))
+    yield judge.login(logged_in, remedies)
     if isinstance(logged_in, ReadFailure):
-        skipped = [
-            CheckResult(name, CheckState.SKIPPED, _NO_TOKEN) for name in _WITH_TOKEN
-        ]
-        return (judge.login(logged_in, remedies), *skipped, time)
-    balancers = judge.balancers(_attempt(asked.balancing), remedies)
-    results = (
-        *_services(asked, remedies),
-        *_quotas(asked),
-        *balancers,
-        *judge.routes(_attempt(asked.routing)),
-        *judge.cloud_rights(_attempt(asked.rights)),
-    )
-    return (judge.login(logged_in, remedies), *results, time)
+        yield from _skipped(_WITH_TOKEN, _NO_TOKEN)
+    else:
+        yield from _services(asked, remedies)
+        yield from _quotas(asked)
+        yield from judge.balancers(_attempt(asked.balancing), remedies)
+        yield from judge.routes(_attempt(asked.routing))
+        yield from judge.cloud_rights(_attempt(asked.rights))
+    yield judge.clock(judge.CLOUD_CLOCK, _attempt(lambda: _clocks(asked.time, now)))
+
+
+def _skipped(names: Iterable[str], why: str) -> Iterator[CheckResult]:
+    for name in names:
+        yield CheckResult(name, CheckState.SKIPPED, why)
 
 
 def _services(
@@ -169,7 +172,7 @@ def _clocks(
 
 def _of_cluster(
     sources: Sources, expected: Expected, region: str | None, now: Now
-) -> tuple[CheckResult, ...]:
+) -> Iterator[CheckResult]:
     versions: list[str] = []
 
     def greet() -> datetime.datetime | None:
@@ -187,22 +190,19 @@ def _of_cluster(
             judge.PROVIDER_IDS,
             judge.PODS,
         )
-        skipped = [
-            CheckResult(name, CheckState.SKIPPED, _NO_SERVER) for name in unasked
-        ]
-        return (judge.api_server(opened), *skipped)
-    return (
-        judge.api_server(Read("".join(versions))),
-        judge.clock(judge.KUBE_CLOCK, clocks),
-        *_rights(opened.value, expected),
-        _lease(opened.value, expected, now),
-        *ids.findings(
-            _attempt(opened.value.nodes), expected.cloud, region, expected.remedies
-        ),
-        *_machine_api(opened.value, expected.machines),
-        *_chart(opened.value, expected.chart),
-        *judge.pods(_attempt(lambda: opened.value.pods(expected.components))),
+        yield judge.api_server(opened)
+        yield from _skipped(unasked, _NO_SERVER)
+        return
+    yield judge.api_server(Read("".join(versions)))
+    yield judge.clock(judge.KUBE_CLOCK, clocks)
+    yield from _rights(opened.value, expected)
+    yield _lease(opened.value, expected, now)
+    yield from ids.findings(
+        _attempt(opened.value.nodes), expected.cloud, region, expected.remedies
     )
+    yield from _machine_api(opened.value, expected.machines)
+    yield from _chart(opened.value, expected.chart)
+    yield from judge.pods(_attempt(lambda: opened.value.pods(expected.components)))
 
 
 def _machine_api(
@@ -229,9 +229,22 @@ def _chart(
 def _rights(
     asked: cluster.ClusterReader, expected: Expected
 ) -> tuple[CheckResult, ...]:
-    gaps = _attempt(lambda: asked.gaps(expected.rights, expected.account))
-    user = str(expected.account or "the kubeconfig's user")
-    return judge.rights(len(expected.rights), user, gaps)
+    named = expected.account
+    if named and _attempt(lambda: asked.has_account(named)) == Read(False):
+        return (judge.no_account(named),)
+    account = named or _deployed(asked, expected.component)
+    gaps = _attempt(lambda: asked.gaps(expected.rights, account))
+    if isinstance(gaps, ReadFailure) and account and not named:
+        # The user may not review others: it may be the daemon itself.
+        account = None
+        gaps = _attempt(lambda: asked.gaps(expected.rights, None))
+    user = str(account or "the kubeconfig's user")
+    return judge.rights(len(expected.rights), user, gaps, expected.component)
+
+
+def _deployed(asked: cluster.ClusterReader, component: str) -> DaemonAccount | None:
+    found = _attempt(lambda: asked.account_of(component))
+    return found.value if isinstance(found, Read) else None
 
 
 def _lease(asked: cluster.ClusterReader, expected: Expected, now: Now) -> CheckResult:

@@ -13,6 +13,7 @@ from lib.doctor.model import (
     CheckResult,
     CheckState,
     ClockReadings,
+    DaemonAccount,
     LeaseHolder,
     PodProblem,
     PodReport,
@@ -56,6 +57,8 @@ CHECKS = (
 SKEW_WARNING_S = 5.0
 SKEW_FAILED_S = 60.0
 """Reasons: docs/decisions/0010-doctor.md."""
+GAPS_SHOWN = 3
+"""Missing permissions in one line; the format wide has all of them."""
 QUOTA_NEAR = 0.9
 
 _IMAGE = (
@@ -82,13 +85,19 @@ _POD_REMEDIES = {
 }
 _CRASHES = (CRASHED, "StartError")
 Logins = Read[checkup.Login] | ReadFailure
+_CORRECT = "correct what each problem names: an option, or section and key"
+_NO_CONF = (
+    "create it, or name another one: --cloud-config FILE, or --cloud-config-secret"
+    " NAMESPACE/NAME"
+)
 _NO_RIGHT = "give the user a role in the project that allows it"
 
 
 def configuration(read: Read[tuple[str, ...]] | ReadFailure) -> tuple[CheckResult, ...]:
     """Check the configuration of the cloud. read: its warnings."""
     if isinstance(read, ReadFailure):
-        remedy = "correct what each problem names: an option, or section and key"
+        is_absent = "not found" in read.text or "no such file" in read.text
+        remedy = _NO_CONF if is_absent else _CORRECT
         return (CheckResult(CLOUD_CONF, CheckState.FAILED, read.text, remedy),)
     if not read.value:
         return (CheckResult(CLOUD_CONF, CheckState.OK, "valid"),)
@@ -112,9 +121,30 @@ def login(read: Logins, remedies: checkup.Remedies) -> CheckResult:
         text = f"authenticated as {access.user}, but for no project"
         return CheckResult(CREDENTIALS, CheckState.FAILED, text, remedies.project)
     text = f"authenticated as {access.user} for project {access.project}"
+    if access.roles:
+        text += f"; roles: {', '.join(access.roles)}"
     if access.expires_at is not None:
-        text += f"; the token expires at {access.expires_at:%Y-%m-%d %H:%M} UTC"
+        text += f"; the credential expires at {access.expires_at:%Y-%m-%d %H:%M} UTC"
+    if access.roles and {role.lower() for role in access.roles} <= _READERS:
+        text += ": these roles cannot create or change anything"
+        return CheckResult(CREDENTIALS, CheckState.FAILED, text, _WRITER)
     return CheckResult(CREDENTIALS, CheckState.OK, text)
+
+
+_READERS = frozenset(
+    {
+        "reader",
+        "auditor",
+        "load-balancer_observer",
+        "load-balancer_global_observer",
+        "load-balancer_quota_admin",
+    }
+)
+"""Roles that only read. Sources: Keystone's default roles; Octavia's policies."""
+_WRITER = (
+    "assign the role member, or load-balancer_member where Octavia has roles of its own"
+    " (docs/reference/cloud-permissions.md)"
+)
 
 
 def service(
@@ -209,7 +239,10 @@ def _table(table: checkup.Routing) -> CheckResult:
     if table.error is not None:
         is_absent = isinstance(table.error, errors.NotFound | errors.Unsupported)
         state = CheckState.FAILED if is_absent else CheckState.WARNING
-        remedy = "name a router of this project, or remove the setting"
+        remedy = (
+            "name a router of this project in the region of the configuration, or"
+            " remove the setting"
+        )
         return CheckResult(ROUTES, state, f"{named}: {table.error.message}", remedy)
     if not table.interfaces:
         remedy = "add an interface in the subnet of the Nodes"
@@ -309,10 +342,25 @@ def api_server(read: Read[str] | ReadFailure) -> CheckResult:
     )
 
 
+def no_account(account: DaemonAccount) -> CheckResult:
+    """Return the result for the permissions of an account that does not exist."""
+    named = f"{account.namespace}/{account.name}"
+    text = f"ServiceAccount {named} does not exist"
+    remedy = "name that of the component's Deployment; the chart creates it"
+    return CheckResult(RIGHTS, CheckState.FAILED, text, remedy)
+
+
 def rights(
-    count: int, user: str, gaps: Read[tuple[Right, ...]] | ReadFailure
+    count: int,
+    user: str,
+    gaps: Read[tuple[Right, ...]] | ReadFailure,
+    component: str,
 ) -> tuple[CheckResult, ...]:
-    """Check the permissions; one line for each missing one. count: of all of them."""
+    """Check the permissions of a component. count: of all of them.
+
+    A line for each missing one; one line for more than GAPS_SHOWN, which have one
+    cause: the manifest is not applied, or is bound to another account.
+    """
     if isinstance(gaps, ReadFailure):
         remedy = "use credentials that the API server accepts"
         return (CheckResult(RIGHTS, CheckState.FAILED, gaps.text, remedy),)
@@ -320,8 +368,14 @@ def rights(
         text = f"{user} has all {count} permissions of the manifest"
         return (CheckResult(RIGHTS, CheckState.OK, text),)
     remedy = (
-        "apply the RBAC manifest of the component, and bind it to the account in use"
+        f"apply charts/{component}/files/rbac.yaml, and bind it to the account in use"
     )
+    if len(gaps.value) > GAPS_SHOWN:
+        first = "; ".join(map(str, gaps.value[:GAPS_SHOWN]))
+        others = tuple(map(str, gaps.value[GAPS_SHOWN:]))
+        text = f"{user} lacks {len(gaps.value)} of {count} permissions: {first}"
+        more = f"; and {len(others)} others"
+        return (CheckResult(RIGHTS, CheckState.FAILED, text + more, remedy, others),)
     return tuple(
         CheckResult(RIGHTS, CheckState.FAILED, f"{user} cannot {gap}", remedy)
         for gap in gaps.value

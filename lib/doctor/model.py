@@ -21,12 +21,17 @@ class CheckState(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of one check. remedy: empty where none is needed."""
+    """Result of one check.
+
+    remedy: empty where none is needed. more: objects that `text` counts and does not
+    name.
+    """
 
     check: str
     state: CheckState
     text: str
     remedy: str = ""
+    more: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -48,11 +48,12 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 
-class PodSpec(msgspec.Struct, frozen=True):
-    """Containers and volumes of a Pod."""
+class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Containers and volumes of a Pod, and its ServiceAccount."""
 
     containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    service_account_name: str = ""
 
 
 class PodTemplate(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mooring.commands import (
+    daemon,
     findings,
     plan,
     plan_services,
@@ -84,8 +85,11 @@ def _versions(target: reach.Target, timeout_s: float) -> object:
 def _services(target: reach.Target) -> object:
     from lib.ccm import previews
 
-    balancers, explain = target.configured().plans()
-    request = previews.ServicesRequest()
-    return plan_services.document(
-        previews.services(target.api(), balancers, explain, request)
+    configured, api = target.configured(), target.api()
+    balancers, explain = configured.plans()
+    manager = daemon.Daemon.of(target.provider, api)
+    request = previews.ServicesRequest(
+        manager.value("--cluster-id", "", configured.cluster_id),
+        manager.value("--cluster-name", "", "kubernetes"),
     )
+    return plan_services.document(previews.services(api, balancers, explain, request))

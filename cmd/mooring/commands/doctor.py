@@ -65,6 +65,7 @@ doctor.add_command(doctor_osdpl.osdpl)
     help="Manifest of the permissions (default: that of the chart).",
 )
 @findings.timeout_option
+@findings.wait_option
 @bundling.option
 def ccm(  # noqa: PLR0913 - one argument for each option
     target: reach.Target,
@@ -73,6 +74,7 @@ def ccm(  # noqa: PLR0913 - one argument for each option
     service_account: str,
     rbac: pathlib.Path | None,
     timeout_s: float,
+    wait_s: float,
     bundle: pathlib.Path | None,
 ) -> None:
     """Check the requirements of the cloud controller manager.
@@ -94,8 +96,12 @@ def ccm(  # noqa: PLR0913 - one argument for each option
             lambda: greeting.ask(target.address(), timeout_s),
             lambda: cluster.ClusterReader(target.api(), timeout_s),
         )
-        results = examine.examine(sources, expected, utc_now)
-        findings.show(results, target.output)
+        results = findings.show(
+            findings.until_well(
+                lambda: examine.examine(sources, expected, utc_now), wait_s
+            ),
+            target.output,
+        )
         if bundle is not None:
             bundling.write(bundle, target, results, timeout_s)
     sys.exit(0 if examine.is_well(results) else 1)
@@ -120,6 +126,7 @@ def _expected(
         provider.remedies(),
         permissions,
         *lease,
+        provider.component,
         user,
         program.COMPONENTS,
         provider.machines() if provider.machines is not None else None,

@@ -14,6 +14,7 @@ from mooring.commands import edge, findings, osdpl_options, reach
 @osdpl_options.kubeconfig
 @osdpl_options.context
 @click.option(
+    "-n",
     "--namespace",
     default="openstack",
     show_default=True,
@@ -29,6 +30,7 @@ from mooring.commands import edge, findings, osdpl_options, reach
 )
 @findings.account_option
 @findings.timeout_option
+@findings.wait_option
 @osdpl_options.output
 def osdpl(  # noqa: PLR0913 - one argument for each option
     file: pathlib.Path | None,
@@ -39,6 +41,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     lease: str,
     service_account: str,
     timeout_s: float,
+    wait_s: float,
     output: str,
 ) -> None:
     """Check what keeps osdpl-controller from working.
@@ -66,12 +69,13 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
             default=osdpl_options.chart_source(source),
         )
         with tempfile.TemporaryDirectory(prefix="mooring-doctor-") as folder:
-            lines = diagnosis.Diagnosis(
-                client.KubeClient(address, user_agent="mooring-doctor"),
-                cache.Charts(pathlib.Path(folder)),
-                settings,
-                utc_now,
-                document,
-            ).examine()
-        findings.show(lines, output)
+            api = client.KubeClient(address, user_agent="mooring-doctor")
+            charts = cache.Charts(pathlib.Path(folder))
+            checks = findings.until_well(
+                lambda: diagnosis.Diagnosis(
+                    api, charts, settings, utc_now, document
+                ).examine(),
+                wait_s,
+            )
+            lines = findings.show(checks, output)
     sys.exit(0 if examine.is_well(lines) else 1)

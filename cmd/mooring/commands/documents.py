@@ -184,6 +184,12 @@ class CheckEntry(TypedDict):
     remedy: str
 
 
+class Checks(TypedDict):
+    """Document of `mooring doctor`."""
+
+    checks: list[CheckEntry]
+
+
 # ------------------------------------------------------------------- mooring orphans
 
 
@@ -389,7 +395,7 @@ DOCUMENTS = {
     "mooring plan machines": MachinesPlan,
     "mooring plan routes": RoutesPlan,
     "mooring plan osdpl": OsdplPlan,
-    "mooring doctor": CheckEntry,
+    "mooring doctor": Checks,
     "mooring orphans": OrphansReport,
     "mooring render osdpl": RenderedReleases,
     "mooring version": Versions,
@@ -399,4 +405,4 @@ DOCUMENTS = {
     "mooring lab status": LabStatus,
     "mooring lab osdpl status": OsdplLabStatus,
 }
-"""By command; that of `mooring doctor` is a list of them."""
+"""By command."""

@@ -14,16 +14,11 @@ import msgspec
 from mooring.commands import documents
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-LISTS = frozenset({"mooring doctor"})
-"""Commands whose document is a list."""
 
 
 def whole() -> Mapping[str, Any]:
     """Return all schemas: "commands" by command, which refer to "$defs"."""
-    kinds = {
-        command: list[kind] if command in LISTS else kind  # type: ignore[valid-type]
-        for command, kind in documents.DOCUMENTS.items()
-    }
+    kinds = documents.DOCUMENTS
     schemas, definitions = msgspec.json.schema_components(
         kinds.values(), ref_template="#/$defs/{name}"
     )

@@ -22,6 +22,7 @@ from lib.cloud.openstack.http import client, endpoints, failures, session
 from lib.cloud.openstack.load_balancers import checkup as balancing
 from lib.cloud.openstack.routes import checkup as routing
 from lib.cloud.support import calls
+from lib.process import decoding
 
 _MAJOR = {"compute": 2, "network": 2, "load-balancer": 2, "block-storage": 3}
 """Every service that some daemon uses, and the version of its API."""
@@ -52,6 +53,14 @@ REMEDIES = checkup.Remedies(
 """What an operator does about faults, in the words of cloud.conf and of the daemon."""
 
 Endpoint = keystoneauth1.discover.EndpointData
+
+
+class _Credential(msgspec.Struct, frozen=True):
+    expires_at: datetime.datetime | None = None
+
+
+class _Expiring(msgspec.Struct, frozen=True):
+    application_credential: _Credential
 
 
 class OpenStackCheckup:
@@ -100,8 +109,30 @@ class OpenStackCheckup:
         return checkup.Login(
             access.username or access.user_id or "",
             access.project_name or access.project_id or "",
-            access.expires,
+            self._expiry(access),
+            tuple(sorted(access.role_names or ())),
         )
+
+    def _expiry(
+        self, access: keystoneauth1.access.AccessInfo
+    ) -> datetime.datetime | None:
+        """Return when an application credential expires; None: never, or it is none.
+
+        A user may read its own ones. Source: Keystone API v3, show application
+        credential details.
+        """
+        own_id = getattr(access, "application_credential_id", None)  # of version 3
+        if not own_id:
+            return None
+        base = self._config.credentials.auth_url.rstrip("/").removesuffix("/v3")
+        path = f"v3/users/{access.user_id}/application_credentials/{own_id}"
+        try:
+            with _translated("read the application credential"):
+                body = self._get(f"{base}/{path}")
+            read = decoding.decode(body, _Expiring).application_credential
+        except (errors.CloudError, msgspec.DecodeError):
+            return None
+        return read.expires_at
 
     def services(self) -> tuple[checkup.ServiceEndpoint, ...]:
         """See the protocol."""

@@ -6,7 +6,7 @@ is created is a dry run. No secret reaches a line.
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -74,15 +74,18 @@ class Diagnosis:
         self._desired = Desired()
         self._missing: tuple[str, ...] = ()
 
-    def examine(self) -> tuple[CheckResult, ...]:
-        """Return a line or more for each of `findings.CHECKS`, in their order."""
+    def examine(self) -> Iterator[CheckResult]:
+        """Yield a line or more for each of `findings.CHECKS`, in their order.
+
+        Each is yielded as soon as it is known.
+        """
         server = self._attempt(findings.API_SERVER, self._server, "")
         if any(result.state is CheckState.FAILED for result in server):
             rest = findings.CHECKS[1:]
-            skipped = [
-                line for name in rest for line in findings.unchecked(name, NO_SERVER)
-            ]
-            return (*server, *skipped)
+            yield from server
+            for name in rest:
+                yield from findings.unchecked(name, NO_SERVER)
+            return
         parts: tuple[tuple[str, Callable[[], Iterable[CheckResult]]], ...] = (
             (findings.DEFINITIONS, self._definitions),
             (findings.RIGHTS, self._rights),
@@ -96,12 +99,10 @@ class Diagnosis:
             (findings.WEBHOOK, self._webhook),
         )
         unread = self._attempt(findings.SECRETS, self._desire, "see the rights above")
-        lines = [
-            line
-            for name, part in parts
-            for line in self._attempt(name, part, "see the rights above")
-        ]
-        return (*server, *lines, *unread)
+        yield from server
+        for name, part in parts:
+            yield from self._attempt(name, part, "see the rights above")
+        yield from unread
 
     def _attempt(
         self, check: str, part: Callable[[], Iterable[CheckResult]], remedy: str
@@ -166,7 +167,7 @@ class Diagnosis:
         asked = cluster.ClusterReader(self._api, settings.timeout_s)
         gaps = asked.gaps(needed, settings.account)
         who = str(settings.account or "this user")
-        return judge.rights(len(needed), who, Read(gaps))
+        return judge.rights(len(needed), who, Read(gaps), "osdpl-controller")
 
     def _pods(self) -> Iterable[CheckResult]:
         namespace = self._settings.namespace

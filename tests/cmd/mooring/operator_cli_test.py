@@ -136,7 +136,7 @@ def test_a_doctor_who_reaches_nothing_says_so_line_by_line(
     assert "the cloud can't be reached" in failed[0]
     as_json = mooring("doctor", *nowhere, "--output=json")
     assert as_json.returncode == 1
-    document = json.loads(as_json.stdout)
+    document = json.loads(as_json.stdout)["checks"]
     assert len(document) == len(lines)
     assert {row["state"] for row in document} == {"OK", "FAIL", "SKIP"}
     assert SECRET not in result.stdout + as_json.stdout

@@ -30,7 +30,7 @@ VERBS = ("get", "list", "watch")
 """Of virtualmachines, and of nothing else in the parent."""
 DOCTOR = (
     r"credentials +authenticated as system:serviceaccount:dvp-nodes-test:child"
-    r" for project dvp-nodes-test; the token expires at",
+    r" for project dvp-nodes-test; the credential expires at",
     r"virtualmachines at .+: version virtualization.deckhouse.io/v1alpha2",
     r"virtualdisks at .+: version virtualization.deckhouse.io/v1alpha2",
     r"servicewithhealthchecks: not in the catalogue",

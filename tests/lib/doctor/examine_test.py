@@ -27,6 +27,7 @@ WANTED = examine.Expected(
     (RIGHT,),
     "kube-system",
     "the-lease",
+    "openstack-ccm",
     components=("openstack-ccm",),
 )
 
@@ -272,12 +273,48 @@ def test_a_missing_right_is_named() -> None:
 
 
 def test_rights_of_an_account_are_asked_for_by_its_name() -> None:
+    """An account that does not exist is named, rather than each of its permissions."""
     expected = dataclasses.replace(WANTED, account=DaemonAccount("ns", "sa"))
-    results = examine.examine(doors(), expected, lambda: NOW)
+    api = ground()
+    assert rights(api, expected) == "ServiceAccount ns/sa does not exist"
+    about = {"name": "sa", "namespace": "ns"}
+    api.put(resources.SERVICE_ACCOUNTS, {"metadata": about})
+    user = "system:serviceaccount:ns:sa"
+    assert rights(api, expected) == f"{user} has all 1 permissions of the manifest"
+
+
+def rights(api: Answering, expected: examine.Expected = WANTED) -> str:
+    results = examine.examine(doors(api=api), expected, lambda: NOW)
     (line,) = (result for result in results if result.check == judge.RIGHTS)
-    assert (
-        line.text == "system:serviceaccount:ns:sa has all 1 permissions of the manifest"
-    )
+    return line.text
+
+
+def test_rights_are_those_of_the_account_that_the_deployment_has() -> None:
+    """Or of the user, who may not be allowed to review those of others."""
+    api = ground()
+    spec = {"template": {"spec": {"serviceAccountName": "ccm"}}}
+    labels = {"app.kubernetes.io/name": "openstack-ccm"}
+    about = {"name": "openstack-ccm", "namespace": "kube-system", "labels": labels}
+    api.put(resources.DEPLOYMENTS, {"metadata": about, "spec": spec})
+    assert rights(api).startswith("system:serviceaccount:kube-system:ccm has all")
+    api.broken = "/subjectaccessreviews"
+    assert rights(api).startswith("the kubeconfig's user has all")
+
+
+def test_each_result_is_yielded_when_it_is_known() -> None:
+    """A cloud that answers slowly does not hold back what is known before."""
+    asked: list[str] = []
+
+    class Slow(FakeCloud):
+        def login(self) -> checkup.Login:
+            asked.append("login")
+            return super().login()
+
+    results = examine.examine(doors(Slow), WANTED, lambda: NOW)
+    assert next(results).check == judge.CLOUD_CONF
+    assert asked == []
+    assert next(results).check == judge.CREDENTIALS
+    assert asked == ["login"]
 
 
 def test_the_clock_here_is_read_in_the_middle_of_the_exchange() -> None:

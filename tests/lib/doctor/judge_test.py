@@ -67,6 +67,12 @@ def one(finding: CheckResult) -> tuple[CheckResult, ...]:
 
 
 COMPUTE, VOLUME = "compute", "block-storage"
+
+
+def login(*roles: str) -> Read[checkup.Login]:
+    return Read(checkup.Login("u", "p", None, roles))
+
+
 TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     ("a good file", judge.configuration(Read(())), "OK", "valid"),
     ("an odd file", judge.configuration(Read(("x is odd",))), "WARN", "x is odd"),
@@ -80,7 +86,32 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "logged in",
         one(judge.login(Read(checkup.Login("u", "p", NOW)), REMEDIES)),
         "OK",
-        "as u for project p; the token expires at 2026-01-01 12:00 UTC",
+        "as u for project p; the credential expires at 2026-01-01 12:00 UTC",
+    ),
+    (
+        "logged in with a role that writes",
+        one(judge.login(login("member", "reader"), REMEDIES)),
+        "OK",
+        "for project p; roles: member, reader",
+    ),
+    (
+        "logged in with a role of an administrator's own",
+        one(judge.login(login("k8s-operator"), REMEDIES)),
+        "OK",
+        "for project p; roles: k8s-operator",
+    ),
+    (
+        "logged in with roles that only read",
+        one(judge.login(login("Reader", "load-balancer_observer"), REMEDIES)),
+        "FAIL",
+        "roles: Reader, load-balancer_observer: these roles cannot create or change"
+        " anything; remedy: assign the role member, or load-balancer_member",
+    ),
+    (
+        "a Secret that does not exist",
+        judge.configuration(ReadFailure("--cloud-config: Secret a/b: not found")),
+        "FAIL",
+        "not found; remedy: create it, or name another one: --cloud-config FILE",
     ),
     (
         "no project",
@@ -327,22 +358,39 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "FAIL",
         "refused; remedy: check that the kubeconfig's server",
     ),
-    ("all rights", judge.rights(21, "I", Read(())), "OK", "I has all 21 permissions"),
+    (
+        "all rights",
+        judge.rights(21, "I", Read(()), "x"),
+        "OK",
+        "I has all 21 permissions",
+    ),
     (
         "a right lacks",
-        judge.rights(21, str(DaemonAccount("ns", "sa")), Read((PATCH,))),
+        judge.rights(21, str(DaemonAccount("ns", "sa")), Read((PATCH,)), "x"),
         "FAIL",
         "system:serviceaccount:ns:sa cannot patch nodes/status in the whole cluster",
     ),
     (
         "a right in one namespace lacks",
-        judge.rights(21, "I", Read((UPDATE,))),
+        judge.rights(21, "I", Read((UPDATE,)), "x"),
         "FAIL",
         "I cannot update leases.coordination.k8s.io l in namespace kube-system",
     ),
     (
+        "no right at all: one cause, one line",
+        judge.rights(21, "I", Read((UPDATE, PATCH) * 10), "openstack-ccm"),
+        "FAIL",
+        "; and 17 others; remedy: apply charts/openstack-ccm/files/rbac.yaml, and bind",
+    ),
+    (
+        "an account that does not exist",
+        (judge.no_account(DaemonAccount("kube-system", "nosuch")),),
+        "FAIL",
+        "ServiceAccount kube-system/nosuch does not exist; remedy: name that of",
+    ),
+    (
         "rights unknown",
-        judge.rights(21, "I", ReadFailure("no")),
+        judge.rights(21, "I", ReadFailure("no"), "x"),
         "FAIL",
         "no; remedy: use",
     ),

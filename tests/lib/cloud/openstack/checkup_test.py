@@ -67,6 +67,35 @@ def test_a_cloud_that_is_well(stand_in: "conftest.StandIn", look: Look) -> None:
     assert sent == {("POST", "/identity/v3/auth/tokens")}
 
 
+@pytest.mark.parametrize(
+    ("body", "expires"),
+    [
+        (b'{"application_credential": {"expires_at": "2027-05-01T00:00:00.0"}}', 2027),
+        (b'{"application_credential": {"expires_at": null}}', None),
+        (None, None),
+    ],
+    ids=["it expires", "it never expires", "it cannot be read"],
+)
+def test_an_application_credential_says_when_it_expires(
+    body: bytes | None, expires: int | None, stand_in: "conftest.StandIn", look: Look
+) -> None:
+    """The token's own end is of no interest: it is renewed."""
+    assert look().login().expires_at is None
+    stand_in.application_credential = "a1"
+    stand_in.roles = ["reader", "member"]
+    path = "/identity/v3/users/user-1/application_credentials/a1"
+
+    def answer(call: "conftest.Call", name: str) -> "conftest.Answer | None":
+        del name
+        is_it = call.path == path and body is not None
+        return (200, {}, body or b"") if is_it else None
+
+    stand_in.more = answer
+    login = look().login()
+    assert login.roles == ("member", "reader")
+    assert (login.expires_at.year if login.expires_at else None) == expires
+
+
 def test_a_date_without_a_zone_is_one_in_gmt(
     stand_in: "conftest.StandIn", look: Look
 ) -> None:
@@ -100,7 +129,7 @@ def test_a_silent_service_is_left_after_the_time_out(
     stand_in.silent.add("/compute/v2.1")
     error = by_kind(look(timeout_s=0.3).services())["compute"].error
     assert error is not None
-    assert error.message == "the cloud did not answer in time"
+    assert error.message.startswith("the cloud did not answer in time: http://")
 
 
 def test_refused_credentials_are_one_error_without_the_password(

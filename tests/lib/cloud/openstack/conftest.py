@@ -60,6 +60,7 @@ class StandIn:
         self.neutron_limit = 1_000_000
         self.roles = ["member"]
         self.project = "project-1"
+        self.application_credential = ""
         self.calls: list[Call] = []
         self.faults: dict[str, list[Fault]] = collections.defaultdict(list)
         self.silent: set[str] = set()
@@ -189,7 +190,7 @@ class StandIn:
             self._endpoint(self.volume_service[0], self.url + self.volume_service[1]),
             *(self._endpoint(kind, f"{self.url}/{kind}") for kind in self.elsewhere),
         ]
-        token = {
+        token: Json = {
             "methods": ["password"],
             "expires_at": "2999-01-01T00:00:00.000000Z",
             "issued_at": "2020-01-01T00:00:00.000000Z",
@@ -198,6 +199,8 @@ class StandIn:
             "roles": [{"id": role, "name": role} for role in self.roles],
             "catalog": catalog,
         }
+        if own_id := self.application_credential:
+            token["application_credential"] = {"id": own_id, "restricted": True}
         headers = {"X-Subject-Token": f"token-{self.tokens}"}
         return 201, headers, json.dumps({"token": token}).encode()
 
