@@ -191,8 +191,9 @@ NODE_DELETE_MAX_COUNT = Flag(
     "node-delete-max-count",
     kinds.integer(0),
     3,
-    "Maximum number of Nodes deleted per --node-delete-window. If more Nodes are"
-    " missing, none of them is deleted and an Event is recorded.",
+    "Maximum number of Nodes deleted per --node-delete-window. The longest absent"
+    " go first; while more than 55 % of all Nodes are absent, none is deleted. What is"
+    " held back has an Event.",
     group=flags.NODE_DELETION,
 )
 NODE_DELETE_MAX_PERCENT = Flag(

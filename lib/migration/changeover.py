@@ -261,22 +261,37 @@ def _steps(
     preview: tuple[str, ...] = ()
     if ReplacedBy.MANAGER in roles:
         name = values[ReplacedBy.MANAGER.value]["clusterName"]
+        option = _configuration(values, namespace)
         preview = (
-            "mooring plan nodes --cloud-config cloud.conf",
-            f"mooring plan services --cloud-config cloud.conf --cluster-name {name}",
+            f"mooring plan nodes {option}",
+            f"mooring plan services {option} --cluster-name {name}",
+            f"mooring doctor {option}",
         )
     steps += [
         ("Write the values, and replace REGISTRY", _WRITE),
         ("See what would change; these commands only read", preview),
-        (_stop_title(observed), stop(observed)),
+        (stop_title(observed), (*deckhouse(observed, 0), *stop(observed))),
         ("Install the chart", _install(observed, namespace)),
         ("Check", ("mooring doctor", "kubectl get nodes,csinodes,services -A")),
-        ("Roll back, if necessary", back(observed, namespace, CHART)),
+        (
+            "Roll back, if necessary",
+            (*back(observed, namespace, CHART), *deckhouse(observed, 1)),
+        ),
     ]
     return [(title, commands) for title, commands in steps if commands]
 
 
-def _stop_title(observed: Observed) -> str:
+def _configuration(values: Values, namespace: str) -> str:
+    """Return the option that names the cloud.conf of the reference's Secret."""
+    own = values[ReplacedBy.MANAGER.value].get("cloudConfig")
+    secret = own or values["global"].get("cloudConfig")
+    if secret is None:
+        return f"--cloud-config-secret {namespace}/cloud-config/cloud.conf"
+    key = f"/{secret['key']}" if secret.get("key") else ""
+    return f"--cloud-config-secret {namespace}/{secret['secretName']}{key}"
+
+
+def stop_title(observed: Observed) -> str:
     """Return the title of the step that stops the reference."""
     if observed.programs[0].is_deckhouse:
         return "Stop the reference; stop Deckhouse first, which would start it again"
@@ -292,6 +307,16 @@ def stop(observed: Observed) -> tuple[str, ...]:
     return tuple(
         _scale(program, 0, _STOPPED % '"true"') for program in observed.programs
     )
+
+
+def deckhouse(observed: Observed, replicas: int) -> tuple[str, ...]:
+    """Return the command that stops or starts Deckhouse, if it is there.
+
+    It starts the reference again, and is stopped before.
+    """
+    if not observed.programs[0].is_deckhouse:
+        return ()
+    return (f"kubectl -n d8-system scale deployment deckhouse --replicas={replicas}",)
 
 
 def back(observed: Observed, namespace: str, chart: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from lib.cloud import routes
 from lib.cloud.model import Address, AddressType
 from lib.cloud.routes import Reason
 from lib.cloud.steps import Problem
-from lib.kube.nodes import Node
+from lib.kube.nodes import UNINITIALIZED_TAINT, Node
 from lib.routes.model import Desired
 
 ALLOCATED_S = 60.0
@@ -75,7 +75,9 @@ def of(
         present[node.name] = frozenset(
             str(parsed) for text in node.pod_cidrs if (parsed := parse(text))
         )
-        if cidrs:
+        if cidrs and _waits(node):
+            unserved.add(node.name)
+        elif cidrs:
             served.append(_served(node, cidrs))
     return Desired(tuple(served), present, problems, frozenset(unserved))
 
@@ -85,6 +87,17 @@ _NO_POD_CIDR = Problem(
     f"spec.podCIDRs: not set for {ALLOCATED_S:.0f} s: kube-controller-manager must"
     " allocate it (--allocate-node-cidrs=true and --cluster-cidr)",
 )
+
+
+def _waits(node: Node) -> bool:
+    """Report whether a new Node has no address yet, which is no problem of it.
+
+    The flow of Nodes writes addresses and removes the taint; if it cannot, its Event
+    says so.
+    """
+    return node.has_taint(UNINITIALIZED_TAINT) and not any(
+        address.type == AddressType.INTERNAL_IP for address in node.status.addresses
+    )
 
 
 def _age(node: Node) -> tuple[float, str]:

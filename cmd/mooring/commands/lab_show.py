@@ -79,10 +79,16 @@ def _show_path(lab: parts.Lab) -> None:
 
 
 def _show_nodes(lab: parts.Lab) -> None:
-    """Show the Nodes until the manager has initialised them all."""
+    """Show the Nodes until the manager has initialised them all, and routes exist."""
+    are_initialised = scenario.initialised(lab.record.servers)
+    are_routed = scenario.routed(lab.record.servers)
+
+    def is_met(view: scenario.View) -> bool:
+        return are_initialised(view) and (not lab.has_routes or are_routed(view))
+
     with _Filling(rich.console.Console()) as filling:
         done = scenario.wait(
-            scenario.initialised(lab.record.servers),
+            is_met,
             whole.look(lab),
             SETTLE_S,
             scenario.Clock(),
@@ -91,7 +97,8 @@ def _show_nodes(lab: parts.Lab) -> None:
     if not done:
         name = lab.grounds.manager
         raise errors.LabError(
-            f"{name} did not initialise every Node within {SETTLE_S} s;"
+            f"{name} did not initialise every Node, with its route, within"
+            f" {SETTLE_S} s;"
             f" its log is {lab.where.log / f'{name}.log'}"
         )
 

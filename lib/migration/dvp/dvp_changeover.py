@@ -206,6 +206,7 @@ def _stop(observed: Observed) -> tuple[str, ...]:
         for row in observed.finalized
     }
     return (
+        *changeover.deckhouse(observed, 0),
         *reference_callers.remove(observed.extensions),
         *changeover.stop(observed),
         *(
@@ -214,6 +215,17 @@ def _stop(observed: Observed) -> tuple[str, ...]:
             if names
             for command in reference_callers.without((row,), names)
         ),
+    )
+
+
+def _saved(observed: Observed, namespace: str) -> tuple[str, ...]:
+    """Return the command that saves what Deckhouse's module would delete."""
+    if not observed.programs[0].is_deckhouse:
+        return ()
+    secrets = sorted({_SECRET, *_SECRETS.values()})
+    return (
+        f"(umask 077; kubectl -n {namespace} get secret {' '.join(secrets)}"
+        " --ignore-not-found -o yaml > dvp-secrets.yaml)",
     )
 
 
@@ -229,16 +241,24 @@ def _back(observed: Observed, namespace: str) -> tuple[str, ...]:
         *reference_callers.without(observed.finalized, (_FINALIZER,)),
         *starts,
         *reference_callers.restore(observed.extensions),
+        *changeover.deckhouse(observed, 1),
     )
 
 
 def _steps(
     observed: Observed, namespace: str
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    roles = {program.role: program for program in observed.programs}
+    # There is no Deployment of ours yet that names the Secret.
+    names = roles[ReplacedBy.MANAGER].variables if ReplacedBy.MANAGER in roles else {}
+    secret, key = names.get(_KUBECONFIG, (_SECRET, _KEY))
+    options = f"--cloud=dvp --cloud-config-secret={namespace}/{secret}/{key}"
+    kinds = ["nodes", "services"]
+    if ReplacedBy.MACHINES in roles:
+        kinds.append("machines")
     preview = (
-        "mooring plan nodes --cloud=dvp",
-        "mooring plan services --cloud=dvp",
-        "mooring doctor --cloud=dvp",
+        *(f"mooring plan {kind} {options}" for kind in kinds),
+        f"mooring doctor {options}",
     )
     crds = (
         f"helm show crds charts/{CHART}"
@@ -253,9 +273,8 @@ def _steps(
         ("Write the values, and replace REGISTRY", (write,)),
         ("See what would change; these commands only read", preview),
         (
-            f"Stop the reference; disable Deckhouse's module {CHART} first, and keep"
-            " its namespace",
-            _stop(observed),
+            changeover.stop_title(observed),
+            (*_saved(observed, namespace), *_stop(observed)),
         ),
         ("Update the CRDs, and install the chart", (crds, install)),
         ("Check", ("mooring doctor --cloud=dvp", "kubectl get nodes,csinodes -A")),

@@ -87,10 +87,11 @@ class Ground:
         *pod_cidrs: str,
         addresses: Sequence[str] | None = None,
         age_s: float = 0.0,
+        taints: Sequence[str] = (),
     ) -> list[str]:
         """Have a Node, with a port of its server unless it has addresses given.
 
-        Return its addresses. age_s: how much older than others.
+        Return its addresses. age_s: how much older than others. taints: keys.
         """
         if addresses is None:
             addresses = self.addresses(name) or self.port(f"server-{name}")
@@ -100,6 +101,7 @@ class Ground:
             "spec": {
                 "providerID": f"openstack:///server-{name}",
                 "podCIDRs": list(pod_cidrs),
+                "taints": [{"key": key, "effect": "NoSchedule"} for key in taints],
             },
             "status": {"addresses": listed, "conditions": self._conditions(name)},
         }

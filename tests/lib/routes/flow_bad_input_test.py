@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud.openstack.fake import session, wire
+from lib.kube.nodes import UNINITIALIZED_TAINT
 from lib.routes.model import TABLE, Topic
 from tests.harness.routing import memory
 
@@ -156,6 +157,23 @@ def test_every_reason_has_a_row() -> None:
     process = memory.Process(memory.Ground())
     reasons = {str(reason) for reason in process.flow.reasons}
     assert reasons - {"RefusedByCloud"} == {row.reason for row in ROWS}
+
+
+def test_a_new_node_without_addresses_is_no_problem() -> None:
+    """Of each Node in its first seconds; it gets its route with its addresses."""
+    ground = memory.Ground()
+    new = {"addresses": [], "taints": [UNINITIALIZED_TAINT]}
+    ground.node("bad", "10.100.2.0/24", **new)  # type: ignore[arg-type]
+    process = memory.Process(ground)
+    process.settle()
+    process.drift()
+    assert process.tell() == []
+    assert not any(process.flow.problems().values())
+    assert ground.condition("bad") in (None, UNSERVED)
+    ground.node("bad", "10.100.2.0/24", addresses=ground.port("server-bad"))
+    process.nodes.relist()
+    process.settle()
+    assert ground.condition("bad") == SERVED
 
 
 def test_a_problem_that_ends_is_forgotten() -> None:

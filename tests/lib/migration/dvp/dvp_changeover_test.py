@@ -322,7 +322,9 @@ def test_the_finalizer_is_that_of_capdvp() -> None:
 def test_what_calls_the_reference_is_deleted_before_it_is_stopped() -> None:
     """Else each rollout of a MachineDeployment fails; others' objects stay."""
     stop = commands("Stop the reference", second_generation())
-    assert stop[:2] == (
+    assert stop[0].startswith("(umask 077; kubectl -n d8-cloud-provider-dvp get secret")
+    assert stop[1:4] == (
+        "kubectl -n d8-system scale deployment deckhouse --replicas=0",
         "kubectl delete extensionconfigs capdvp-extension-config",
         "kubectl delete validatingwebhookconfigurations capdvp-webhook",
     )
@@ -339,12 +341,24 @@ def test_a_finalizer_of_the_reference_is_removed_and_one_of_users_stays() -> Non
     assert USERS in patches[0]
 
 
+def test_the_preview_reads_the_secret_of_the_module() -> None:
+    """There is no Deployment of ours yet that names it; machines can be lost, too."""
+    option = "--cloud=dvp --cloud-config-secret=d8-cloud-provider-dvp/dvp-credentials"
+    assert commands("See what would change", second_generation()) == (
+        f"mooring plan nodes {option}/kubernetesConfigBase64",
+        f"mooring plan services {option}/kubernetesConfigBase64",
+        f"mooring plan machines {option}/kubernetesConfigBase64",
+        f"mooring doctor {option}/kubernetesConfigBase64",
+    )
+
+
 def test_the_rollback_restores_what_was_observed() -> None:
     """Extensions with their content, replicas, and finalizers without ours."""
     back = commands("Roll back", second_generation())
     print("\n".join(back))
-    scaled = [command for command in back if " scale " in command]
+    scaled = [command for command in back if f"{HOME} scale " in command]
     assert scaled
+    assert back[-1] == "kubectl -n d8-system scale deployment deckhouse --replicas=1"
     assert all(command.endswith("--replicas=3") for command in scaled)
     applied = [command for command in back if command.endswith("kubectl apply -f -")]
     documents = [json.loads(shlex.split(command)[1]) for command in applied]
