@@ -16,13 +16,14 @@ class Login:
     """Who the credentials make us.
 
     expires_at: of the credentials, not of a token that is renewed; None: unsaid. roles:
-    in the project; empty: unsaid.
+    in the project; empty: unsaid. is_reader: they do not allow to change anything.
     """
 
     user: str
     project: str
     expires_at: datetime.datetime | None = None
     roles: tuple[str, ...] = ()
+    is_reader: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Routing:
 class Remedies:
     """What an operator does about faults, in the words of one provider.
 
-    credentials: they are refused. unreachable: there is no answer to them. project: the
+    credentials: they are refused. reader: their roles only read. unreachable: there is no answer to them. project: the
     credentials are of none. endpoint: a service that is needed is not offered.
     internal: no network reaches load balancers from outside.
 
@@ -116,6 +117,7 @@ class Remedies:
     region: str
     no_region: str
     mixed: str
+    reader: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -196,11 +196,13 @@ def arguments(api: client.Api, component: str, timeout_s: float) -> Mapping[str,
     Source: Kubernetes core/v1 Container, "$(VAR_NAME)" in args.
     """
     try:
-        found = _list(api, component, timeout_s)
+        deployments = _list(api, component, timeout_s)
     except errors.Forbidden:
         return {}
     result: dict[str, str] = {}
-    for container in found[0].spec.template.spec.containers if len(found) == 1 else ():
+    for container in (
+        deployments[0].spec.template.spec.containers if len(deployments) == 1 else ()
+    ):
         words = (*container.command, *container.args)
         for word, following in itertools.zip_longest(words, words[1:], fillvalue=""):
             flag, is_joined, value = word.partition("=")
@@ -218,11 +220,11 @@ def account(api: client.Api, component: str, timeout_s: float) -> DaemonAccount 
     Raises:
         KubeError: the Deployments cannot be listed.
     """
-    found = _list(api, component, timeout_s)
-    if len(found) != 1:
+    deployments = _list(api, component, timeout_s)
+    if len(deployments) != 1:
         return None
-    name = found[0].spec.template.spec.service_account_name or "default"
-    return DaemonAccount(found[0].metadata.namespace, name)
+    name = deployments[0].spec.template.spec.service_account_name or "default"
+    return DaemonAccount(deployments[0].metadata.namespace, name)
 
 
 def _inserted(text: str, container: pods.Container) -> str:
@@ -255,24 +257,24 @@ def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
     """
     label = f"{components.LABEL}={component}"
     try:
-        found = _list(api, component, timeout_s)
+        deployments = _list(api, component, timeout_s)
     except errors.Forbidden as error:
         raise _problem(
             "permission denied: must be allowed to list deployments.apps in all"
             f" namespaces; or set {FLAG} or {SECRET_FLAG}"
         ) from error
-    if not found:
+    if not deployments:
         raise _problem(
             f"not set, and no Deployment has the label {label}: must be the path of a"
             f" file, or {SECRET_FLAG} NAMESPACE/NAME[/KEY]"
         )
-    if len(found) > 1:
-        names = ", ".join(sorted(item.metadata.key for item in found))
+    if len(deployments) > 1:
+        names = ", ".join(sorted(item.metadata.key for item in deployments))
         raise _problem(
             f"not set, and several Deployments have the label {label} ({names}): must"
             f" be the path of a file, or {SECRET_FLAG} NAMESPACE/NAME[/KEY]"
         )
-    return _mounted(found[0])
+    return _mounted(deployments[0])
 
 
 def every(

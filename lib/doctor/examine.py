@@ -243,8 +243,8 @@ def _rights(
 
 
 def _deployed(asked: cluster.ClusterReader, component: str) -> DaemonAccount | None:
-    found = _attempt(lambda: asked.account_of(component))
-    return found.value if isinstance(found, Read) else None
+    account = _attempt(lambda: asked.account_of(component))
+    return account.value if isinstance(account, Read) else None
 
 
 def _lease(asked: cluster.ClusterReader, expected: Expected, now: Now) -> CheckResult:

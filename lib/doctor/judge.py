@@ -125,26 +125,10 @@ def login(read: Logins, remedies: checkup.Remedies) -> CheckResult:
         text += f"; roles: {', '.join(access.roles)}"
     if access.expires_at is not None:
         text += f"; the credential expires at {access.expires_at:%Y-%m-%d %H:%M} UTC"
-    if access.roles and {role.lower() for role in access.roles} <= _READERS:
+    if access.is_reader:
         text += ": these roles cannot create or change anything"
-        return CheckResult(CREDENTIALS, CheckState.FAILED, text, _WRITER)
+        return CheckResult(CREDENTIALS, CheckState.FAILED, text, remedies.reader)
     return CheckResult(CREDENTIALS, CheckState.OK, text)
-
-
-_READERS = frozenset(
-    {
-        "reader",
-        "auditor",
-        "load-balancer_observer",
-        "load-balancer_global_observer",
-        "load-balancer_quota_admin",
-    }
-)
-"""Roles that only read. Sources: Keystone's default roles; Octavia's policies."""
-_WRITER = (
-    "assign the role member, or load-balancer_member where Octavia has roles of its own"
-    " (docs/reference/cloud-permissions.md)"
-)
 
 
 def service(

@@ -92,8 +92,7 @@ _NO_POD_CIDR = Problem(
 def _waits(node: Node) -> bool:
     """Report whether a new Node has no address yet, which is no problem of it.
 
-    The flow of Nodes writes addresses and removes the taint; if it cannot, its Event
-    says so.
+    The flow of Nodes writes addresses and removes the taint, and reports if it cannot.
     """
     return node.has_taint(UNINITIALIZED_TAINT) and not any(
         address.type == AddressType.INTERNAL_IP for address in node.status.addresses

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def adopt() -> None:
-    """Take resources over that a lost cluster has left in the cloud."""
+    """Take over resources that a lost cluster has left."""
 
 
 @adopt.command("load-balancer")
@@ -42,7 +42,7 @@ def load_balancer(
     cluster_name: str,
     is_confirmed: bool,
 ) -> None:
-    """Set the ownership tags of load balancer ID to those of a Service.
+    """Set the ownership tags of load balancer ID.
 
     For a Service that was restored into a new cluster, while its load balancer was
     made by a cluster that is lost. Without --yes only shows what would be changed.

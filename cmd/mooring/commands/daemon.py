@@ -33,9 +33,9 @@ class Daemon:
         flags = deployed.arguments(api, provider.component, reach.CALL_TIMEOUT_S)
         return cls(flags, flags.get(_NAME) or provider.lease)
 
-    def value(self, flag: str, given: str, default: str = "") -> str:
-        """Return what an option was set to, else the daemon's flag, else a default."""
-        return given or self.flags.get(flag, "") or default
+    def value(self, flag: str, option: str, default: str = "") -> str:
+        """Return an option, else the daemon's flag, else a default; empty: not set."""
+        return option or self.flags.get(flag, "") or default
 
     def warn_if_idle(self, api: "client.Api") -> None:
         """Print a line to standard error if no process holds the Lease: one call.

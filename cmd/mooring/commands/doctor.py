@@ -29,15 +29,18 @@ class _Doctor(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the first command if the arguments name none."""
-        named = bool(args) and args[0] in self.commands
+        named = bool(args) and args[0] in (*self.commands, "-h", "--help")
         return super().parse_args(ctx, args if named else [USUAL, *args])
 
 
 @click.group(cls=_Doctor)
 def doctor() -> None:
-    """Check the requirements of openstack-ccm or osdpl-controller.
+    """Check what a daemon requires of cluster and cloud.
 
-    Without COMMAND the options are those of `mooring doctor ccm`.
+    Without COMMAND the cloud controller manager is checked; `mooring doctor ccm -h`
+    shows the options.
+
+    Example: mooring doctor --wait 300
     """
 
 

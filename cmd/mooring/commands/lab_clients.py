@@ -32,7 +32,12 @@ _SHELLS = {"sh": ("export {}={}", "unset {}"), "fish": ("set -gx {} {}", "set -e
     help="Syntax; sh is also that of bash and zsh.",
 )
 def env(unset: bool, shell: str) -> None:
-    """Print variables for kubectl and the cloud's client: eval "$(mooring lab env)"."""
+    """Print variables for kubectl and the cloud's client.
+
+    For the shell.
+
+    Example: eval "$(mooring lab env)"
+    """
     where = edge.where()
     with edge.plainly():
         from mooring.commands import lab_show
@@ -106,7 +111,12 @@ def replace_process(command: Sequence[str], env: Mapping[str, str]) -> None:
     help="Print the last N lines only.",
 )
 def logs(program: str | None, *, follow: bool, lines: int | None) -> None:
-    """Print the log of a program; without PROGRAM list the programs with a log."""
+    """Print the log of a program, or list the programs.
+
+    Without PROGRAM the programs with a log are listed.
+
+    Example: mooring lab logs -f openstack-ccm
+    """
     where = edge.where()
     with edge.plainly():
         from lib.lab import errors

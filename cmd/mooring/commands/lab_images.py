@@ -37,7 +37,12 @@ def image(
     push: str,
     update_packages: bool,
 ) -> None:
-    """Build images of components (default: all) as OCI layouts and archives."""
+    """Build images of components (default: all).
+
+    OCI layouts and archives, each with a bill of materials.
+
+    Example: mooring lab image openstack-ccm
+    """
     with edge.plainly():
         if update_packages:
             click.echo(_update())

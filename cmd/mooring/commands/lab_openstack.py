@@ -10,9 +10,11 @@ from mooring.commands import edge, lab_clients
 @click.command(context_settings=lab_clients.ARGUMENTS)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def openstack(arguments: tuple[str, ...]) -> None:
-    """Run the client of OpenStack in the lab's cloud: lab openstack -- server list.
+    """Run the client of OpenStack in the lab's cloud.
 
     The first call installs it.
+
+    Example: mooring lab openstack -- server list
     """
     where = edge.where()
     with edge.plainly():

@@ -29,7 +29,10 @@ _POLL_S = 1.0
 
 @click.group()
 def osdpl() -> None:
-    """Run osdpl-controller on a real control plane with simulated workloads."""
+    """Run osdpl-controller with simulated workloads.
+
+    On a real control plane, with the real helm.
+    """
 
 
 @osdpl.command()
@@ -58,7 +61,10 @@ def up(charts: pathlib.Path | None, pex_folder: pathlib.Path | None) -> None:
 @osdpl.command()
 @outputs.option
 def status(output: str) -> None:
-    """Show programs and releases; exit code 1 if something is missing."""
+    """Show programs and releases of the lab.
+
+    Exit code 1 if something is missing.
+    """
     with edge.plainly():
         from lib.lab.osdpl import lab
         from mooring.commands import lab_osdpl_status

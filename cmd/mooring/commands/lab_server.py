@@ -73,7 +73,12 @@ def delete(name: str) -> None:
 @server.command()
 @click.argument("name")
 def expose(name: str) -> None:
-    """Assign a floating IP to a server: its Node gets an ExternalIP."""
+    """Assign a floating IP; the Node gets an ExternalIP.
+
+    The name is that of a server.
+
+    Example: mooring lab server expose mooring-lab-1
+    """
     _do("expose", name)
 
 
@@ -87,7 +92,10 @@ def migrate(name: str) -> None:
 @server.command()
 @click.argument("name")
 def boot(name: str) -> None:
-    """Recreate one of the lab's servers: its Node is registered again."""
+    """Recreate a server of the lab; its Node comes back.
+
+    As an autoscaler or an administrator would.
+    """
     where = edge.where()
     with edge.plainly():
         from lib.lab import errors

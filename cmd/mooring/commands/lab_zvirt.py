@@ -16,7 +16,7 @@ def zvirt() -> None:
 @zvirt.command()
 @click.argument("lines", nargs=-1)
 def rules(lines: tuple[str, ...]) -> None:
-    """Put rules in force in place of the former; without LINES, none.
+    """Replace all rules; without LINES there are none.
 
     A rule is one argument, such as "hold vm-copied web-*", "without-agent", "html GET
     api/* 503 5" or "silence POST sso/* -". lib/lab/zvirt/settings.py lists all.
@@ -42,7 +42,10 @@ def lose_tokens() -> None:
 @click.argument("name")
 @click.argument("status")
 def set_status(kind: str, name: str, status: str) -> None:
-    """Set the STATUS of an object: storage_domain, host, vm, disk or template."""
+    """Set the STATUS of an object of the engine.
+
+    KIND is storage_domain, host, vm, disk or template.
+    """
     _ask(do="set", kind=kind, name=name, status=status)
 
 

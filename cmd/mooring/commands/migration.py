@@ -19,7 +19,12 @@ NOT_INSTALLED = 1
 
 @click.group()
 def migrate() -> None:
-    """Prepare the migration from the reference; nothing is changed unasked."""
+    """Prepare the migration from a reference.
+
+    Values, differences and steps are printed; nothing is changed unasked.
+
+    Example: mooring migrate openstack --only values > values.yaml
+    """
 
 
 migrate.add_command(migrate_osdpl.osdpl)
@@ -30,7 +35,7 @@ migrate.add_command(migrate_osdpl.osdpl)
 @reach.context_option
 @click.option("--only", type=click.Choice(PARTS), help="Print only this part.")
 def openstack(kubeconfig: str, context: str, only: str | None) -> None:
-    """Print values.yaml, differences and steps for cloud-provider-openstack.
+    """Print values, differences and steps for OpenStack.
 
     Reads the programs that charts, manifests or Deckhouse installed, their flags, the
     CSIDriver, the Nodes and the PersistentVolumes. Contents of Secrets are not read.
@@ -49,7 +54,7 @@ def openstack(kubeconfig: str, context: str, only: str | None) -> None:
 @reach.context_option
 @click.option("--only", type=click.Choice(PARTS), help="Print only this part.")
 def dvp(kubeconfig: str, context: str, only: str | None) -> None:
-    """Print values.yaml, differences and steps for cloud-provider-dvp.
+    """Print values, differences and steps for DVP.
 
     Reads the programs of Deckhouse's module, their flags and the names of their
     Secrets, the CSIDriver and the Nodes. Contents of Secrets are not read.

@@ -130,10 +130,12 @@ def orphans(  # noqa: PLR0913 - one argument for each option
     with_volumes: bool,
     min_age: datetime.timedelta,
 ) -> None:
-    """List owned resources of the cloud that belong to no Kubernetes object.
+    """List resources of the cloud that no object needs.
 
     Only reads, unless --delete is set. Exit code 0: none; 3: some remain; 1: a kind
     could not be listed.
+
+    Example: mooring orphans --older-than 1h
     """
     choice = Choice(deletes, is_confirmed, with_kept, with_volumes)
     _check(choice, cluster_id, volume_cluster_id, is_gone=is_gone)

@@ -109,9 +109,9 @@ def nodes(
     sys.exit(code)
 
 
-def _limit(manager: daemon.Daemon, flag: str, given: int | None, default: int) -> int:
-    if given is not None:
-        return given
+def _limit(manager: daemon.Daemon, flag: str, option: int | None, default: int) -> int:
+    if option is not None:
+        return option
     text = manager.value(flag, "")
     return int(text) if text.isdecimal() else default
 

@@ -41,11 +41,13 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     output: str,
     is_detailed: bool,
 ) -> None:
-    """Show state, action and reason of each release, and what would change.
+    """Show what would be done to the releases of helm.
 
     Of the OpenStackDeployment in the cluster, or of FILE in its place. Only reads. Of
     Secrets only is shown that they change. With --live also the objects of releases
     that were changed or deleted manually. Exit code 1 if something is refused.
+
+    Example: mooring plan osdpl cloud.yaml
     """
     with edge.plainly():
         reach.quiet()

@@ -91,7 +91,7 @@ def dvp(  # noqa: PLR0913 # one for each option
     context: str,
     output: str,
 ) -> None:
-    """Print Secrets, machine templates and objects of the parent as YAML documents.
+    """Print Secrets, templates and objects of the parent.
 
     The Secrets contain the kubeconfig of the parent: protect the output. Messages never
     contain it.

@@ -52,7 +52,7 @@ def openstack(
     only: str | None,
     output: str,
 ) -> None:
-    """Print Secrets, machine templates and values as YAML documents.
+    """Print Secrets, machine templates and values as YAML.
 
     The Secrets contain the passwords of the configuration: protect the output.
     Messages never contain them.

@@ -38,13 +38,15 @@ FOLDER = click.Path(file_okay=False, path_type=pathlib.Path)
 def osdpl(
     file: pathlib.Path, source: str, folder: pathlib.Path, helm: str, output: str
 ) -> None:
-    """Write the values and manifests of each release of an OpenStackDeployment.
+    """Write values and manifests of each release.
 
     No cluster is read: passwords and values of Secrets are placeholders derived from
     their names, so two runs are equal. A rule that the object violates is printed, and
     nothing is written. Each release has a folder with values.yaml and
     manifests.yaml. The exit code is 1 if a service or a release can't be rendered; the
     others are written.
+
+    Example: mooring render osdpl cloud.yaml --output-dir out
     """
     from lib.process import config
 

@@ -49,9 +49,23 @@ REMEDIES = checkup.Remedies(
         "harmless in one region; keep OS_CCM_REGIONAL the same for all daemons from"
         " now on"
     ),
+    reader=(
+        "assign the role member, or load-balancer_member where Octavia has roles of its"
+        " own (docs/reference/cloud-permissions.md)"
+    ),
 )
 """What an operator does about faults, in the words of cloud.conf and of the daemon."""
 
+_READERS = frozenset(
+    {
+        "reader",
+        "auditor",
+        "load-balancer_observer",
+        "load-balancer_global_observer",
+        "load-balancer_quota_admin",
+    }
+)
+"""Roles that only read. Sources: Keystone's default roles; Octavia's policies."""
 Endpoint = keystoneauth1.discover.EndpointData
 
 
@@ -106,11 +120,13 @@ class OpenStackCheckup:
     def login(self) -> checkup.Login:
         """See the protocol."""
         access = self._access()
+        roles = tuple(sorted(access.role_names or ()))
         return checkup.Login(
             access.username or access.user_id or "",
             access.project_name or access.project_id or "",
             self._expiry(access),
-            tuple(sorted(access.role_names or ())),
+            roles,
+            bool(roles) and {role.lower() for role in roles} <= _READERS,
         )
 
     def _expiry(

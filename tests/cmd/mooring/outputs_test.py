@@ -124,3 +124,18 @@ def test_each_command_that_prints_objects_has_all_formats() -> None:
     for words in sorted(PRINTS_OBJECTS):
         print(f"{words:20} {formats.get(words)}")
     assert {w for w, f in formats.items() if f == outputs.FORMATS} >= PRINTS_OBJECTS
+
+
+def lines(command: click.Command, *path: str) -> Iterator[tuple[str, str]]:
+    """Yield each command below this one with its line in the list of commands."""
+    for name, below in getattr(command, "commands", {}).items():
+        if not below.hidden:
+            yield " ".join((*path, name)), below.get_short_help_str(limit=1000)
+        yield from lines(below, *path, name)
+
+
+def test_no_line_of_help_is_cut() -> None:
+    """Of 80 columns a list of commands leaves about 60 to the sentence."""
+    long = {name: text for name, text in lines(main.commands) if len(text) > 60}
+    print(long)
+    assert long == {}

@@ -96,6 +96,27 @@ def test_an_application_credential_says_when_it_expires(
     assert (login.expires_at.year if login.expires_at else None) == expires
 
 
+@pytest.mark.parametrize(
+    ("roles", "is_reader"),
+    [
+        (("reader",), True),
+        (("Reader", "load-balancer_observer"), True),
+        (("reader", "member"), False),
+        (("k8s-operator",), False),
+        ((), False),
+    ],
+)
+def test_roles_that_only_read_are_known(
+    roles: tuple[str, ...],
+    is_reader: bool,
+    stand_in: "conftest.StandIn",
+    look: Look,
+) -> None:
+    """A role of an administrator's own may permit anything."""
+    stand_in.roles = list(roles)
+    assert look().login().is_reader is is_reader
+
+
 def test_a_date_without_a_zone_is_one_in_gmt(
     stand_in: "conftest.StandIn", look: Look
 ) -> None:
