@@ -37,7 +37,7 @@ NOT_READY = 1
 def osdpl(
     kubeconfig: str, context: str, namespace: str, only: str | None, removes: bool
 ) -> None:
-    """Print what happens to each release, what Rockoon left, differences and steps.
+    """Print what becomes of each release of Rockoon.
 
     Reads the OpenStackDeployment, the Secrets of helm releases, Deployments, webhook
     configurations and peerings; passwords in releases are not printed. Only
