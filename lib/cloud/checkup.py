@@ -101,9 +101,9 @@ class Routing:
 class Remedies:
     """What an operator does about faults, in the words of one provider.
 
-    credentials: they are refused. reader: their roles only read. unreachable: there is no answer to them. project: the
-    credentials are of none. endpoint: a service that is needed is not offered.
-    internal: no network reaches load balancers from outside.
+    credentials: they are refused. reader: their roles only read. unreachable: there is
+    no answer to them. project: the credentials are of none. endpoint: a service that is
+    needed is not offered. internal: no network reaches load balancers from outside.
 
     Of provider IDs: region: none is of the configuration's region. no_region: those
     without a region look like the other region's own. mixed: some have no region.
