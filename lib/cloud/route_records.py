@@ -1,22 +1,39 @@
-"""Records of owned routes as the texts of a ConfigMap: written and read back. Pure.
+"""Records of owned routes as texts of ConfigMaps: written and read back. Pure.
 
-One ConfigMap holds the records of all tables of a cluster, one key each. A text whose
-checksum is not that of its entries was edited by hand: it is not readable, and nothing
-in it is known to be owned.
+One ConfigMap holds the records of all tables of a cluster, one key each. A record with
+a longer text than SPLIT_BYTES is divided among PARTS ConfigMaps: an entry is in the
+part of its podCIDR, under the same key, and a key in the first ConfigMap marks the
+record as split. A record is the union of its texts, so that a text may be written to
+its part before it is removed from another.
+
+A text whose checksum is not that of its entries was edited by hand: it is not readable,
+and nothing in it is known to be owned.
 """
 
+import dataclasses
 import hashlib
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lib.cloud.routes import AddressPair, Entry, Record, Recorded, Route
 
 NAMESPACE = "kube-system"
 NAME = "mooring-routes"
 KEY = f"{NAMESPACE}/{NAME}"
-"""The ConfigMap of every cluster."""
+"""The ConfigMap of every cluster, and the first part of a record that is split."""
+PARTS = 8
+"""ConfigMaps of a split record: 5,000 Nodes with two families need 2.4 MB together.
+
+The Role in charts/openstack-ccm/files/rbac.yaml has the names."""
+SPLIT_BYTES = 256 * 1024
+"""Longest text that is not split; a record with a former table and its unreadable texts
+fits into a ConfigMap as well.
+
+Source: Kubernetes core/v1 ConfigMap: at most 1 MiB of data."""
+SPLIT = ".parts"
+"""Suffix of the key that marks a record as split; its value is PARTS."""
 VERSION = 1
 UNREADABLE = ".unreadable"
 """Suffix of the key that keeps a text which could not be read."""
@@ -31,6 +48,38 @@ def key(record: Record) -> str:
     return f"{record.table}.{record.cluster_id}"
 
 
+def name(part: int) -> str:
+    """Return the name of the ConfigMap of a part."""
+    return f"{NAME}-{part}" if part else NAME
+
+
+def has_parts(data: Mapping[str, str]) -> bool:
+    """Report whether the first ConfigMap has the mark of a record that is split."""
+    return any(key.endswith(SPLIT) for key in data)
+
+
+def is_split(record: Record, data: Mapping[str, str]) -> bool:
+    """Report whether a record is marked as split. data: of the first ConfigMap."""
+    return f"{key(record)}{SPLIT}" in data
+
+
+def shares(record: Record) -> Sequence[Record]:
+    """Divide a record among PARTS, each entry by its podCIDR.
+
+    An entry never moves to another part, and all entries of a Node that joins are
+    written at once.
+    """
+    entries: list[list[Recorded]] = [[] for _ in range(PARTS)]
+    for recorded in record.entries:
+        entries[_part(recorded.entry)].append(recorded)
+    return [dataclasses.replace(record, entries=tuple(some)) for some in entries]
+
+
+def _part(entry: Entry) -> int:
+    cidr = entry.destination if isinstance(entry, Route) else entry.address
+    return hashlib.sha256(cidr.encode()).digest()[0] % PARTS
+
+
 def written(record: Record) -> str:
     """Return the text of a record; the same for the same record."""
     rows = [_row(recorded) for recorded in sorted(record.entries, key=_order)]
@@ -40,17 +89,37 @@ def written(record: Record) -> str:
     )
 
 
-def read(data: Mapping[str, str], cluster_id: str) -> Mapping[str, Record]:
-    """Return the records of one cluster by table; other keys are ignored."""
+def read(parts: Iterable[Mapping[str, str]], cluster_id: str) -> Mapping[str, Record]:
+    """Return the records of one cluster by table; other keys are ignored.
+
+    parts: data of the ConfigMaps. A record with an unreadable text is not readable;
+    its entries are those of its other texts.
+    """
     records: dict[str, Record] = {}
-    for name, text in data.items():
-        table, _, owner = name.partition(".")
-        if owner == cluster_id and _KEY.fullmatch(name):
-            records[table] = _record(table, cluster_id, text)
+    for data in parts:
+        for name, text in data.items():
+            table, _, owner = name.partition(".")
+            if owner == cluster_id and _KEY.fullmatch(name):
+                record = of_text(table, cluster_id, text)
+                records[table] = _union(records.get(table, record), record)
     return records
 
 
-def _record(table: str, cluster_id: str, text: str) -> Record:
+def _union(first: Record, second: Record) -> Record:
+    """Return both together; the second one knows the Node of a common entry better.
+
+    While a record is being split, its former text is in the first ConfigMap.
+    """
+    entries = {**first.owned, **second.owned}.values()
+    return dataclasses.replace(
+        first,
+        entries=tuple(sorted(entries, key=_order)),
+        is_readable=first.is_readable and second.is_readable,
+    )
+
+
+def of_text(table: str, cluster_id: str, text: str) -> Record:
+    """Return the record of one text."""
     try:
         document = json.loads(text)
         rows = document["entries"]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from lib.cloud import errors, protocol, route_records
@@ -33,18 +33,25 @@ def records(api: client.Api, settings: Settings) -> model.Records | FailedList:
     """Read the records of routes and address pairs; none for a deleted cluster."""
     if settings.is_gone or settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR}):
         return ()
-    namespace, name = route_records.NAMESPACE, route_records.NAME
+    try:
+        texts = [_texts(api, 0)]
+        if route_records.has_parts(texts[0]):
+            texts += (_texts(api, part) for part in range(1, route_records.PARTS))
+    except kube_errors.KubeError as error:
+        return FailedList(str(error))
+    recorded = tuple(route_records.read(texts, settings.cluster.id).values())
+    if not all(record.is_readable for record in recorded):
+        return FailedList(f"ConfigMap {route_records.KEY}: a record is not readable")
+    return recorded
+
+
+def _texts(api: client.Api, part: int) -> Mapping[str, str]:
+    namespace, name = route_records.NAMESPACE, route_records.name(part)
     try:
         body = api.read(resources.CONFIG_MAPS, name, namespace, timeout_s=TIMEOUT_S)
     except kube_errors.NotFound:
-        return ()
-    except kube_errors.KubeError as error:
-        return FailedList(str(error))
-    data = decoding.decode(body, objects.ConfigMap).data or {}
-    recorded = tuple(route_records.read(data, settings.cluster.id).values())
-    if not all(record.is_readable for record in recorded):
-        return FailedList(f"ConfigMap {namespace}/{name}: a record is not readable")
-    return recorded
+        return {}
+    return decoding.decode(body, objects.ConfigMap).data or {}
 
 
 def routes(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from lib.cloud import errors
+from lib.cloud import errors, route_records
 from lib.cloud.routes import Target
-from lib.cloud.steps import Problem
+from lib.cloud.steps import CommonReason, Problem
 from lib.kube import client, events, resources, store
 from lib.kube import errors as kube_errors
 from lib.kube.nodes import Node
@@ -18,7 +18,7 @@ from lib.process import decoding
 from lib.reconcile import failure as failures
 from lib.routes import decide, model
 from lib.routes.board import Board
-from lib.routes.model import ENTRY, NODE, TABLE, Memory, Topic
+from lib.routes.model import ENTRY, NODE, TABLE, Memory, Stored, Topic
 from lib.routes.records import Records
 
 WRITE_TIMEOUT_S = 10.0
@@ -53,6 +53,7 @@ class Actor:
         self._tools = tools
         self._memory = memory
         self._board = board
+        self._refused: set[str] = set()
 
     def act(self, snapshot: model.Snapshot, action: model.Action) -> model.Snapshot:
         """Carry one action out.
@@ -62,8 +63,9 @@ class Actor:
             Postponed: nothing was done; the reconciliation has to end here.
         """
         match snapshot, action:
-            case model.TableSnapshot(), model.WriteRecord(changes):
-                self._tools.records.write(snapshot.stored, changes)
+            case model.TableSnapshot(stored=stored), model.WriteRecord(changes, part):
+                now = self._write_record(stored, part, changes)
+                return dataclasses.replace(snapshot, stored=now)
             case model.EntrySnapshot(key), ApplyStep():
                 self._write_entries(key, action)
             case _, ApplyStep():
@@ -128,16 +130,64 @@ class Actor:
             wait_s = self._board.postpone(id_)
             self._tools.on_due([TABLE], Topic.SYNC, wait_s)
             return
+        except errors.CloudError as error:
+            self._refuse_entries(id_, action, error)
+            raise
         ready = self._board.done(id_)
         self._tell_nodes(ready)
         self._memory.forget(key)
 
+    def _refuse_entries(
+        self, id_: str, action: ApplyStep, error: errors.CloudError
+    ) -> None:
+        """Report to the Nodes that wait for it that the cloud rejects a write.
+
+        No Node waits for the removal of an entry.
+        """
+        key = f"{ENTRY}{id_}"
+        self._refused.add(id_)
+        summary = self._tools.engine.refusal(key, error, path=action.step.path)
+        waiting = [_about(name) for name in self._board.waiting(id_)]
+        for about in (waiting or [self._tools.table_ref]) if summary else ():
+            self._tools.recorder.emit(about, "Warning", model.FAILED, summary)
+
     def _publish(self, action: model.Publish) -> None:
+        for id_ in self._refused - action.plan.entry_steps.keys():
+            self._refused.discard(id_)
+            self._memory.forget(f"{ENTRY}{id_}")
         due = self._board.publish(action.plan, action.desired)
         self._tools.on_due([f"{ENTRY}{id_}" for id_ in due], Topic.SYNC, 0.0)
         self._tell_nodes(self._board.nodes())
 
     # ------------------------------------------------------------ Kubernetes
+
+    def _write_record(
+        self, stored: Stored, part: int, changes: tuple[tuple[str, str | None], ...]
+    ) -> Stored:
+        try:
+            now = self._tools.records.write(stored, part, changes)
+        except kube_errors.KubeError as error:
+            name = f"{route_records.NAMESPACE}/{route_records.name(part)}"
+            what = f"ConfigMap {name}, the record of routes"
+            self._denied(TABLE, self._tools.table_ref, what, error)
+            raise
+        self._memory.allow(TABLE)
+        return now
+
+    def _denied(
+        self,
+        subject: str,
+        about: events.ObjectRef,
+        what: str,
+        error: kube_errors.KubeError,
+    ) -> None:
+        """Report that the API server denies a write; subject: as in the memory."""
+        if not kube_errors.is_denied(error):
+            return
+        message = f"failed to write {what}: {error.message}"
+        problem = Problem(CommonReason.DENIED, message)
+        if self._memory.deny(subject, problem):
+            self._tools.recorder.emit(about, "Warning", str(problem.reason), message)
 
     def _tell_nodes(self, names: Iterable[str]) -> None:
         """Have the condition of these Nodes written where it is another."""
@@ -180,6 +230,11 @@ class Actor:
             )
         except kube_errors.NotFound:
             return
+        except kube_errors.KubeError as error:
+            what = f"condition {model.CONDITION}"
+            self._denied(f"{NODE}{node.name}", _about(node.name), what, error)
+            raise
+        self._memory.allow(f"{NODE}{node.name}")
         written = decoding.decode(answer, Node)
         self._tools.nodes.note_write(node.name, written.metadata.resource_version)
 
@@ -188,11 +243,15 @@ class Actor:
         new, _ = self._memory.report(action.subject, tell)
         about = self._tools.table_ref
         if action.subject != TABLE:
-            name = action.subject.removeprefix(NODE)
-            about = events.ObjectRef("Node", name, "", name, "v1")
+            about = _about(action.subject.removeprefix(NODE))
         for problem in new:
             reason = _reason(problem, is_unserved=action.is_unserved)
             self._tools.recorder.emit(about, "Warning", reason, problem.message)
+
+
+def _about(node: str) -> events.ObjectRef:
+    """Return a Node as the reference and `kubectl describe node` refer to it."""
+    return events.ObjectRef("Node", node, "", node, "v1")
 
 
 def _reason(problem: Problem, *, is_unserved: bool) -> str:

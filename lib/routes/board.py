@@ -74,6 +74,11 @@ class Board:
                 id_ for id_ in self._steps if self._pauses.get(id_, none).until <= now
             )
 
+    def waiting(self, id_: str) -> tuple[str, ...]:
+        """Return the Nodes that wait for the step of an object."""
+        with self._lock:
+            return tuple(sorted(n for n, ids in self._waits.items() if id_ in ids))
+
     def step(self, id_: str) -> Step | None:
         """Return the step that is due for an object."""
         with self._lock:

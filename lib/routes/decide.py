@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from lib.cloud import errors, route_records, routes
 from lib.cloud.routes import Reason, Record
 from lib.cloud.steps import Problem
+from lib.kube import errors as kube_errors
 from lib.kube.nodes import Node
 from lib.plans import model as plans
 from lib.reconcile.outcome import Outcome
@@ -72,7 +73,10 @@ def _unavailable(snapshot: TableSnapshot, error: Exception) -> Decided:
     """Return the outcome of a table that cannot be read: no condition is changed."""
     message = "the routes cannot be read: the cloud does not answer; the log has more"
     if isinstance(error, errors.CloudError) and not _passes(error):
-        message = error.summary
+        message = error.advice
+    elif isinstance(error, kube_errors.KubeError):
+        name = f"ConfigMap {route_records.KEY}"
+        message = f"failed to read {name}, the record of routes: {error.message}"
     problem = Problem(Reason.TABLE_UNAVAILABLE, message, is_fatal=True)
     return Outcome(_report(snapshot, TABLE, (problem,)), failure=error)
 
@@ -84,9 +88,10 @@ def _passes(error: errors.CloudError) -> bool:
 
 def _unreadable(snapshot: TableSnapshot) -> Iterator[Problem]:
     """Report records that were edited by hand, as long as their text is kept."""
-    for key in snapshot.unreadable:
+    for part, key in snapshot.unreadable:
+        name = f"{route_records.NAMESPACE}/{route_records.name(part)}"
         message = (
-            f"ConfigMap {route_records.KEY}: {key}: not as it was written: nothing in"
+            f"ConfigMap {name}: {key}: not as it was written: nothing in"
             " it is removed; delete the key once it was looked through"
         )
         yield Problem(Reason.RECORD_UNREADABLE, message)
@@ -99,18 +104,46 @@ def _records(
     *,
     is_former: bool = False,
 ) -> Iterator[Action]:
-    """Return the write of a record that changes; an unreadable text is kept."""
+    """Return the writes of a record that changes; an unreadable text is kept.
+
+    A record that is split gets its mark before its parts, and the first part, which
+    has held all of it, comes last: so a kill leaves no entry without a record.
+    """
     if plan.record is None or record is None:
         return
+    key, first = route_records.key(record), snapshot.stored.part(0).data
+    is_over = is_former and not plan.record.entries
+    text = route_records.written(plan.record)
+    is_marked = route_records.is_split(record, first)
+    if not is_marked and len(text) <= route_records.SPLIT_BYTES:
+        yield from _text(snapshot, 0, record, None if is_over else text)
+        return
+    mark = f"{key}{route_records.SPLIT}"
+    if not is_marked:
+        yield model.WriteRecord(((mark, str(route_records.PARTS)),))
+    numbered = list(
+        enumerate(map(route_records.written, route_records.shares(plan.record)))
+    )
+    for part, share in (*numbered[1:], numbered[0]):
+        yield from _text(snapshot, part, record, None if is_over else share)
+    if is_over:
+        yield model.WriteRecord(((mark, None),))
+
+
+def _text(
+    snapshot: TableSnapshot, part: int, record: Record, text: str | None
+) -> Iterator[Action]:
+    """Return the write of the text of a record in a part, if it is another one."""
     key = route_records.key(record)
-    text: str | None = route_records.written(plan.record)
-    if not plan.record.entries and is_former:
-        text = None
+    old = snapshot.stored.text(part, key)
+    if old == text:
+        return
     changes = [(key, text)]
-    if not record.is_readable:
-        old = snapshot.stored.data.get(key, "")
-        changes.append((f"{key}{route_records.UNREADABLE}", old))
-    yield model.WriteRecord(tuple(changes))
+    if old is not None and not record.is_readable:
+        stored = route_records.of_text(record.table, record.cluster_id, old)
+        if not stored.is_readable:
+            changes.append((f"{key}{route_records.UNREADABLE}", old))
+    yield model.WriteRecord(tuple(changes), part)
 
 
 def _former(snapshot: TableSnapshot) -> Iterator[Action]:
@@ -142,8 +175,8 @@ def _report(
     *,
     is_unserved: bool = False,
 ) -> tuple[Action, ...]:
-    """Return the report of what is wrong, if that is not what was reported last."""
+    """Return the report of what is wrong: if that is new, and again when it is due."""
     now = tuple(problems)
-    if now == snapshot.reported.get(subject, ()):
+    if now == snapshot.reported.get(subject, ()) and subject not in snapshot.due:
         return ()
     return (model.ReportProblems(subject, now, is_unserved),)

@@ -154,7 +154,8 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
     @property
     def reasons(self) -> tuple[ProblemReason, ...]:
         """Every reason that a problem may have with these routes."""
-        return (CommonReason.REFUSED, *Reason, *self._routes().reasons)
+        both = (CommonReason.REFUSED, CommonReason.DENIED)
+        return (*both, *Reason, *self._routes().reasons)
 
     def problems(self) -> Mapping[ProblemReason, int]:
         """Count the Nodes that have a problem, and the table, by each reason."""

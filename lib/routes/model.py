@@ -61,11 +61,33 @@ class Desired:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stored:
-    """The ConfigMap of records. version: its resourceVersion; empty: it is absent."""
+class StoredPart:
+    """A ConfigMap of records. version: its resourceVersion; empty: it is absent."""
 
     version: str = ""
     data: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stored:
+    """The ConfigMaps of records: the first one alone, or all parts."""
+
+    parts: tuple[StoredPart, ...] = (StoredPart(),)
+
+    def part(self, number: int) -> StoredPart:
+        """Return a part; one that was not read is absent."""
+        return self.parts[number] if number < len(self.parts) else StoredPart()
+
+    def text(self, number: int, key: str) -> str | None:
+        """Return the text of a key in a part."""
+        return self.part(number).data.get(key)
+
+    def replaced(self, number: int, part: StoredPart) -> "Stored":
+        """Return the ConfigMaps with another part."""
+        count = max(len(self.parts), number + 1)
+        parts = [self.part(index) for index in range(count)]
+        parts[number] = part
+        return Stored(tuple(parts))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,8 +96,9 @@ class TableSnapshot:
 
     plan: None when the cloud could not be read; error: why. record: of the table,
     as stored. former: records of tables that are no longer configured, with their
-    plans. unreadable: keys of records that could not be read. reported: by subject what
-    was reported last; see `ReportProblems`.
+    plans. unreadable: parts and keys of texts that could not be read. reported: by
+    subject what was reported last; see `ReportProblems`. due: subjects whose problems
+    are reported again, because the API server forgets Events.
     """
 
     desired: Desired
@@ -87,7 +110,8 @@ class TableSnapshot:
     reported: Mapping[str, tuple[Problem, ...]] = dataclasses.field(
         default_factory=dict
     )
-    unreadable: tuple[str, ...] = ()
+    due: frozenset[str] = frozenset()
+    unreadable: tuple[tuple[int, str], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,12 +137,14 @@ Memory = memory.Memory[routes.Target, None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WriteRecord:
-    """Write keys of the ConfigMap; None removes one."""
+    """Write keys of the ConfigMap of a part; None removes one."""
 
     changes: tuple[tuple[str, str | None], ...]
+    part: int = 0
 
     def __str__(self) -> str:
-        return f"record {', '.join(key for key, _ in self.changes)}"
+        keys = ", ".join(key for key, _ in self.changes)
+        return f"record {keys}, part {self.part}" if self.part else f"record {keys}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

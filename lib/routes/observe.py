@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import itertools
 from collections.abc import Callable, Sequence
 
 from lib.cloud import route_records
@@ -15,11 +16,23 @@ from lib.cloud.routes import (
     Target,
 )
 from lib.cloud.steps import Problem
+from lib.kube import errors as kube_errors
 from lib.kube import store
 from lib.kube.nodes import Node
 from lib.routes import desired
-from lib.routes.model import NODE, TABLE, Desired, Memory, TableSnapshot
+from lib.routes.model import (
+    NODE,
+    TABLE,
+    Desired,
+    Memory,
+    Stored,
+    TableSnapshot,
+)
 from lib.routes.records import Records
+
+REPEATED = 20
+"""Nodes whose problems one observation reports again, at most: one mistake may concern
+all of 5,000, which are then reported once in 40 minutes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,7 +63,7 @@ class Observer:
         So an idle check costs one call, and whatever is written has been read now.
 
         Raises:
-            KubeError: the record could not be read.
+            KubeError: the record could not be read, and may be soon.
         """
         nodes = self._sources.nodes.items().values()
         desired_routes = desired.of(
@@ -66,9 +79,21 @@ class Observer:
 
     def _read(self, desired_routes: Desired, depth: Depth) -> TableSnapshot:
         sources = self._sources
-        stored = sources.records.read(is_fresh=depth is Depth.FULL)
+        try:
+            stored = sources.records.read(is_fresh=depth is Depth.FULL)
+        except kube_errors.KubeError as error:
+            if not kube_errors.is_denied(error):
+                raise
+            return TableSnapshot(
+                desired_routes,
+                Stored(),
+                error=error,
+                reported=self._reported(desired_routes),
+                due=self._due(desired_routes),
+            )
         cluster_id = sources.cluster_id()
-        records = dict(route_records.read(stored.data, cluster_id))
+        texts = [part.data for part in stored.parts]
+        records = dict(route_records.read(texts, cluster_id))
         table = sources.routes().table
         record = records.pop(table, Record(table, cluster_id))
         observed = sources.routes().observe((table, *sorted(records)), depth)
@@ -77,7 +102,13 @@ class Observer:
             desired_routes,
             stored,
             reported=self._reported(desired_routes),
-            unreadable=tuple(sorted(k for k in stored.data if k.endswith(suffix))),
+            due=self._due(desired_routes),
+            unreadable=tuple(
+                (number, key)
+                for number, data in enumerate(texts)
+                for key in sorted(data)
+                if key.endswith(suffix)
+            ),
         )
         current = observed[table]
         if isinstance(current, Unknown):
@@ -100,8 +131,18 @@ class Observer:
         )
 
     def _reported(self, desired_routes: Desired) -> dict[str, tuple[Problem, ...]]:
-        names = (TABLE, *(f"{NODE}{name}" for name in desired_routes.present))
+        names = _subjects(desired_routes)
         return {name: self._memory.reported(name).problems for name in names}
+
+    def _due(self, desired_routes: Desired) -> frozenset[str]:
+        """Return the subjects that are reported again: the next few of many."""
+        names = _subjects(desired_routes)
+        due = (name for name in names if self._memory.is_report_due(name))
+        return frozenset(itertools.islice(due, REPEATED))
+
+
+def _subjects(desired_routes: Desired) -> tuple[str, ...]:
+    return (TABLE, *(f"{NODE}{name}" for name in desired_routes.present))
 
 
 def _leaving(

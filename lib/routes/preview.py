@@ -58,10 +58,9 @@ def rows(
     outcome = decide.table(snapshot)
     for action in outcome.actions if not is_fatal else ():
         match action:
-            case model.WriteRecord():
-                yield RoutesRow(
-                    f"ConfigMap {route_records.KEY}", RouteAction.WRITE_RECORD, ""
-                )
+            case model.WriteRecord(_, part):
+                name = f"ConfigMap {route_records.NAMESPACE}/{route_records.name(part)}"
+                yield RoutesRow(name, RouteAction.WRITE_RECORD, "")
             case model.Publish():
                 for step in plan.entry_steps.values():
                     yield RoutesRow(step.path[0], _ACTIONS[step.verb], step.why)

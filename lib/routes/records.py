@@ -1,35 +1,39 @@
-"""The ConfigMap of records: read, and written upon the version that was read."""
+"""The ConfigMaps of records: read, and each written upon the version that was read."""
 
 import msgspec
 
 from lib.cloud import route_records
 from lib.kube import client, errors, objects, resources
 from lib.process import decoding
-from lib.routes.model import Stored
+from lib.routes.model import Stored, StoredPart
 
 TIMEOUT_S = 10.0
 
 
 def read(api: client.Api) -> Stored:
-    """Read the ConfigMap.
+    """Read the ConfigMap, and its other parts where a record is split.
 
     Raises:
         KubeError: it could not be read; absence is no error.
     """
+    first = _read(api, 0)
+    if not route_records.has_parts(first.data):
+        return Stored((first,))
+    others = (_read(api, part) for part in range(1, route_records.PARTS))
+    return Stored((first, *others))
+
+
+def _read(api: client.Api, part: int) -> StoredPart:
+    name, namespace = route_records.name(part), route_records.NAMESPACE
     try:
-        body = api.read(
-            resources.CONFIG_MAPS,
-            route_records.NAME,
-            route_records.NAMESPACE,
-            timeout_s=TIMEOUT_S,
-        )
+        body = api.read(resources.CONFIG_MAPS, name, namespace, timeout_s=TIMEOUT_S)
     except errors.NotFound:
-        return Stored()
+        return StoredPart()
     return _stored(body)
 
 
 class Records:
-    """The ConfigMap as this process knows it. For one thread at a time."""
+    """The ConfigMaps as this process knows them. For one thread at a time."""
 
     def __init__(self, reading: client.Api, writing: client.Api) -> None:
         self._reading = reading
@@ -37,19 +41,21 @@ class Records:
         self._known: Stored | None = None
 
     def read(self, *, is_fresh: bool) -> Stored:
-        """Return the ConfigMap; is_fresh: as it is now.
+        """Return the ConfigMaps; is_fresh: as they are now.
 
         Raises:
-            KubeError: it could not be read.
+            KubeError: one could not be read.
         """
         if is_fresh or self._known is None:
             self._known = read(self._reading)
         return self._known
 
     def write(
-        self, stored: Stored, changes: tuple[tuple[str, str | None], ...]
-    ) -> None:
-        """Change some keys of the ConfigMap as it was read; None removes one.
+        self, stored: Stored, part: int, changes: tuple[tuple[str, str | None], ...]
+    ) -> Stored:
+        """Change some keys of a part as it was read; None removes one.
+
+        Return the ConfigMaps as they are now.
 
         Raises:
             Conflict: others have changed it. KubeError: it was not written, or that is
@@ -57,7 +63,7 @@ class Records:
         """
         self._known = None
         try:
-            self._known = self._write(stored, dict(changes))
+            answer = self._write(stored.part(part), part, dict(changes))
         except (errors.NotFound, errors.AlreadyExists) as error:
             raise errors.Conflict(
                 "the ConfigMap was created or deleted by others",
@@ -65,9 +71,13 @@ class Records:
                 status=409,
                 reason="Conflict",
             ) from error
+        self._known = stored.replaced(part, answer)
+        return self._known
 
-    def _write(self, stored: Stored, changes: dict[str, str | None]) -> Stored:
-        namespace, name = route_records.NAMESPACE, route_records.NAME
+    def _write(
+        self, stored: StoredPart, part: int, changes: dict[str, str | None]
+    ) -> StoredPart:
+        namespace, name = route_records.NAMESPACE, route_records.name(part)
         if not stored.version:
             data = {key: text for key, text in changes.items() if text is not None}
             document = {"apiVersion": "v1", "kind": "ConfigMap"}
@@ -88,6 +98,6 @@ class Records:
         return _stored(answer)
 
 
-def _stored(body: bytes) -> Stored:
+def _stored(body: bytes) -> StoredPart:
     config_map = decoding.decode(body, objects.ConfigMap)
-    return Stored(config_map.metadata.resource_version, config_map.data or {})
+    return StoredPart(config_map.metadata.resource_version, config_map.data or {})

@@ -14,6 +14,9 @@ from lib.kube.fake.documents import Json
 Kind = tuple[str, str]
 """Group and plural."""
 HISTORY_MAX = 10_000
+CONFIG_MAPS: Kind = ("", "configmaps")
+CONFIG_MAP_BYTES = 1024 * 1024
+"""Source: Kubernetes core/v1 ConfigMap and pkg/apis/core/validation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,6 +118,7 @@ class Database:
                 status=409,
                 reason="AlreadyExists",
             )
+        _require_size(kind, document, operation)
         self._uids += 1
         born: Json = {
             "uid": f"uid-{self._uids}",
@@ -127,7 +131,8 @@ class Database:
         """Put `new` in place of `old`; nothing happens when they are the same.
 
         Raises:
-            Conflict: the resourceVersion or uid that `new` holds is another.
+            Conflict: the resourceVersion or uid that `new` holds is another. Invalid:
+            a ConfigMap is too large.
         """
         for field in ("resourceVersion", "uid"):
             if documents.text(new, field) not in ("", documents.text(old, field)):
@@ -142,6 +147,7 @@ class Database:
         new = documents.with_metadata(new, kept)
         if new == old:
             return old
+        _require_size(kind, new, operation)
         finalizers = documents.metadata(new).get("finalizers")
         if documents.text(old, "deletionTimestamp") and not finalizers:
             self._commit(kind, old, None)
@@ -179,6 +185,14 @@ class Database:
         """Forget the history up to this version, as a compaction does."""
         self.oldest = version
         self.history = [c for c in self.history if c.version >= version]
+
+
+def _require_size(kind: Kind, document: Json, operation: str) -> None:
+    data = document.get("data") if kind == CONFIG_MAPS else None
+    texts = data.values() if isinstance(data, Mapping) else ()
+    if sum(len(str(text).encode()) for text in texts) > CONFIG_MAP_BYTES:
+        why = f"Too long: must have at most {CONFIG_MAP_BYTES} bytes"
+        raise invalid(f"ConfigMap is invalid: []: {why}", operation)
 
 
 def invalid(message: str, operation: str, status: int = 422) -> errors.Invalid:

@@ -5,6 +5,7 @@ import copy
 import datetime
 import ipaddress
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -128,12 +129,15 @@ class Ground:
         self.api.remove(resources.NODES, name)
 
     def record(self) -> dict[str, str]:
-        """Return the texts of the record."""
-        for stored in self.api.all(resources.CONFIG_MAPS):
-            document: Json = dict(stored)
-            if document["metadata"]["name"] == "mooring-routes":
-                return dict(document.get("data") or {})
-        return {}
+        """Return the texts of the record, or of its first part."""
+        return self.records().get("mooring-routes", {})
+
+    def records(self) -> dict[str, dict[str, str]]:
+        """Return the texts of the record by ConfigMap."""
+        return {
+            document["metadata"]["name"]: dict(document.get("data") or {})
+            for document in map(dict[str, Any], self.api.all(resources.CONFIG_MAPS))
+        }
 
     def edit_record(self, data: dict[str, str]) -> None:
         """Write the record as a person would."""
@@ -229,7 +233,13 @@ class Ground:
 class Process:
     """One life of the daemon's routes, with all that it keeps in memory."""
 
-    def __init__(self, ground: Ground, cluster_cidrs: Sequence[Cidr] = PODS) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        cluster_cidrs: Sequence[Cidr] = PODS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """clock: of Events, Unix seconds."""
         self.ground = ground
         self.clock = ground.cloud.clock
         self.nodes = store.Store(ground.api, resources.NODES, Node)
@@ -239,7 +249,7 @@ class Process:
             chance=lambda: 0.0,
         )
         self.recorder = events.Recorder(
-            ground.api, component="route", host="", poll_s=0.01
+            ground.api, component="route", host="", clock=clock, poll_s=0.01
         )
         self.disabled: list[str] = []
         self.actions = collections.Counter[str]()

@@ -4,14 +4,11 @@ The API server keeps Events for an hour. Each row is a state; a missing cell fai
 """
 
 import dataclasses
-import pathlib
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import prometheus_client
 import pytest
-import yaml
 
 from lib.balancers import flow, model
 from lib.ccm import metrics
@@ -24,14 +21,13 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import errors, objects, resources
 from lib.kube.fake import calls
 from lib.reconcile import metrics as reconcile_metrics
+from tests.harness import lasting
 
-ALERTS = pathlib.Path("charts/openstack-ccm/files/alerts.yaml")
 DRIFT_S = 600.0
 LASTS_S = 4800.0
 """Longer than the API server keeps an Event."""
 EVER_S = 1e9
 STEP_S = 2.0
-Sample = Mapping[str, float]
 
 
 class SameClock(session.FakeClock):
@@ -62,11 +58,11 @@ class Scene:
         ground.nodes = (self.node(1), self.node(2))
         self.process = make_process(ground)
         self.events: list[set[tuple[str, str]]] = []
-        self.samples: list[tuple[float, Sample]] = []
-        self._registry = prometheus_client.CollectorRegistry()
-        self._reconciliations = reconcile_metrics.ReconcileMetrics(self._registry)
+        registry = prometheus_client.CollectorRegistry()
+        self.samples = lasting.Samples(registry)
+        self._reconciliations = reconcile_metrics.ReconcileMetrics(registry)
         observed = self.process.flow
-        gauges = metrics.BalancerMetrics(self._registry)
+        gauges = metrics.BalancerMetrics(registry)
         gauges.watch(observed.problems, observed.reasons)
 
     def node(self, number: int) -> Node:
@@ -88,36 +84,13 @@ class Scene:
                 self.process.turn()
                 self.ground.now_s += STEP_S
                 if self.ground.now_s % 30 < STEP_S:
-                    self._sample()
+                    self.samples.take(self.ground.now_s)
             self.process.say()
             self.events.append(self._since(began))
 
-    def _sample(self) -> None:
-        sample = {
-            _series(each.name, each.labels): each.value
-            for family in self._registry.collect()
-            for each in family.samples
-        }
-        self.samples.append((self.ground.now_s, sample))
-
     def _since(self, began: float) -> set[tuple[str, str]]:
-        events: list[dict[str, Any]] = list(self.ground.api.all(resources.EVENTS))
-        return {
-            (event["reason"], event["message"])
-            for event in events
-            if event["type"] == "Warning" and _seconds(event["lastTimestamp"]) >= began
-        }
-
-
-def _seconds(text: str) -> float:
-    """Return the time of an Event: the fake clock counts from the epoch."""
-    hours, minutes, seconds = re.findall(r"\d+", text)[3:6]
-    return int(hours) * 3600 + int(minutes) * 60 + int(seconds)
-
-
-def _series(name: str, labels: Mapping[str, str]) -> str:
-    inner = ", ".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
-    return f"{name}{{{inner}}}"
+        warnings = lasting.warnings_since(self.ground.api, began)
+        return {(reason, message) for _, reason, message in warnings}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +109,7 @@ class State:
 
 
 def problem(reason: str) -> str:
-    return _series("mooring_load_balancer_problem", {"reason": reason})
+    return lasting.series("mooring_load_balancer_problem", {"reason": reason})
 
 
 def no_worker_creates(scene: Scene) -> None:
@@ -364,29 +337,6 @@ STATES = {
 }
 
 
-def rules() -> Mapping[str, Mapping[str, Any]]:
-    (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
-    return {rule["alert"]: rule for rule in group["rules"]}
-
-
-def fires(rule: Mapping[str, Any], samples: Sequence[tuple[float, Sample]]) -> bool:
-    """Report whether a rule `max by (..) (metric{..}) > 0` fires with these samples."""
-    name, matchers = re.findall(r"(\w+)\{([^}]*)\}", rule["expr"])[0]
-    assert re.fullmatch(r"max by \(.*\) \(\w+\{job=[^}]*\}\) > 0", rule["expr"])
-    assert matchers == 'job="openstack-ccm"'
-    minutes = int(rule["for"].removesuffix("m"))
-    since: float | None = None
-    for at, sample in samples:
-        values = [v for series, v in sample.items() if series.startswith(f"{name}{{")]
-        if max(values, default=0.0) <= 0:
-            since = None
-        elif since is None:
-            since = at
-        elif at - since >= minutes * 60:
-            return True
-    return False
-
-
 @pytest.mark.parametrize("name", STATES)
 def test_a_state_that_does_not_end_is_reported(
     ground: Any, make_process: Callable[[Any], Any], name: str
@@ -397,16 +347,15 @@ def test_a_state_that_does_not_end_is_reported(
         ground.service("web", 80)
         scene.run(60.0)
         assert ground.get("web")["status"]["loadBalancer"]["ingress"]
-        before = scene.samples[-1][1]
+        before = scene.samples.last
         assert before[state.series] == 0
-        assert not fires(rules()[state.alert], scene.samples)
+        assert not lasting.fires(lasting.rules()[state.alert], scene.samples.taken)
     state.begin(scene)
     scene.events.clear()
-    scene.samples.clear()
+    scene.samples.taken.clear()
     scene.run(LASTS_S)
-    *_, last = scene.samples
-    assert last[1][state.series] == 1
-    assert fires(rules()[state.alert], scene.samples)
+    assert scene.samples.last[state.series] == 1
+    assert lasting.fires(lasting.rules()[state.alert], scene.samples.taken)
     for period in scene.events:
         messages = [message for reason, message in period if reason == state.event]
         assert len(messages) == 1, period
@@ -421,9 +370,9 @@ def test_the_problem_ends_with_the_state(
     scene.octavia.build_s = 900.0
     ground.service("web", 80)
     scene.run(600.0)
-    assert scene.samples[-1][1][PENDING] == 1
+    assert scene.samples.last[PENDING] == 1
     scene.run(600.0)
-    assert scene.samples[-1][1][PENDING] == 0
+    assert scene.samples.last[PENDING] == 0
     assert ground.get("web")["status"]["loadBalancer"]["ingress"]
     scene.run(DRIFT_S)
     assert scene.events[-1] == set()
