@@ -11,6 +11,7 @@ from lib.balancers import model as balancers_model
 from lib.cloud import model
 from lib.cloud.steps import ProblemReason
 from lib.daemon import counting
+from lib.nodes.problems import NodeProblem
 
 _NEW_NODE_BUCKETS_S = (1, 4, 16, 64, 256, 1024)
 _RECONCILE_BUCKETS_S = (0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
@@ -111,6 +112,28 @@ class NodeMetrics:
         delay_s = max(0.0, (now - created).total_seconds())
         self._taint_removal.observe(delay_s)
         self._initial_sync.observe(delay_s)
+
+
+class NodeProblemMetrics:
+    """Counts Nodes with a problem."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._problems = prometheus_client.Gauge(
+            "mooring_node_problem",
+            "Nodes with a problem, by reason.",
+            ("reason",),
+            registry=registry,
+        )
+
+    def watch(self, counts: Callable[[], Mapping[NodeProblem, int]]) -> None:
+        """Set the function that counts each problem when the metrics are read."""
+
+        def count(problem: NodeProblem) -> float:
+            return counts().get(problem, 0)
+
+        for problem in NodeProblem:
+            count_of = functools.partial(count, problem)
+            self._problems.labels(problem).set_function(count_of)
 
 
 class _Reconciliations:

@@ -56,6 +56,7 @@ class NodeControllers:
         self._new_nodes = metrics.NodeMetrics(parts.registry)
         self._flow = flow.NodesFlow(observer, actor, settings, self._initialised)
         deletions.watch(lambda: self._flow.suspended, lambda: self._flow.waiting)
+        metrics.NodeProblemMetrics(parts.registry).watch(self._flow.problems.counts)
         self._runner = runner.Runner(
             self._flow,
             self._queue,
@@ -143,7 +144,7 @@ class NodeControllers:
             text = "The instances of the Nodes can be read again"
             self._recorder.emit(about, "Normal", "CloudAvailable", text)
         else:
-            self._recorder.emit(about, "Warning", error.reason, error.summary)
+            self._recorder.emit(about, "Warning", error.reason, error.advice)
 
     def _greet(self) -> None:
         """Read the cloud once, so that wrong credentials are logged at the start."""

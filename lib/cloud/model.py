@@ -57,7 +57,8 @@ class Instance:
     the instance was; addresses is empty then. instance_type: None when the cloud no
     longer knows it; type_problem is the reason then, as a clause.
     zone, region: empty when the cloud has none; already fit to be label values.
-    labels: further Node labels of this cloud, key to value.
+    labels: further Node labels of this cloud, key to value. address_problem: why the
+    addresses that it has do not count; empty: they do.
     """
 
     id: InstanceId
@@ -71,6 +72,7 @@ class Instance:
     labels: tuple[tuple[str, str], ...] = ()
     addresses_known: bool = True
     type_problem: str = dataclasses.field(default="", compare=False)
+    address_problem: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -64,7 +64,10 @@ def _not_managed(
     waits = (
         node.has_taint(kube_nodes.UNINITIALIZED_TAINT) and Topic.SYNC in snapshot.topics
     )
-    return Outcome((_warning("ProviderMismatch", instance.reason),) if waits else ())
+    if not waits:
+        return Outcome()
+    # Another cloud controller manager may initialise it; the cloud is not read again.
+    return Outcome((_warning("ProviderMismatch", instance.reason),), POLL_MAX_S)
 
 
 def _poll_s(snapshot: Snapshot) -> float:
@@ -146,7 +149,7 @@ def _initialise(snapshot: Snapshot, node: kube_nodes.Node) -> Decided:
         case Seen(value=instance):
             return _initialise_from(snapshot, node, instance)
         case Unknown(error=error):
-            event = _warning(error.reason, error.summary)
+            event = _warning(error.reason, error.advice)
             pause_s = max(error.retry_after_s or 0.0, _RETRY_S[error.retry])
             return Outcome((event,), pause_s)
         case Absent(by_id=by_id):
@@ -174,7 +177,7 @@ def _initialise_from(
         return Outcome(
             (_warning("ProvidedNodeIPUnknown", str(error)),), _poll_s(snapshot)
         )
-    actions: list[Action] = []
+    actions: list[Action] = [*_without_address(instance)]
     if desired and not addresses.are_shown(node, desired):
         actions.append(model.SetAddresses(desired))
     actions.append(
@@ -203,11 +206,18 @@ def _keep(snapshot: Snapshot, node: kube_nodes.Node) -> Decided:
                 return Outcome(
                     (*actions, _warning("ProvidedNodeIPUnknown", str(error)))
                 )
+            actions += _without_address(instance)
             if desired and not addresses.are_shown(node, desired):
                 actions.append(model.SetAddresses(desired))
             waits = not node.has_ip and not desired
             return Outcome(tuple(actions), _poll_s(snapshot) if waits else None)
     return Outcome(tuple(actions))
+
+
+def _without_address(instance: Instance) -> tuple[model.RecordEvent, ...]:
+    """Report that the configuration of the cloud leaves an instance no address."""
+    problem = instance.address_problem
+    return (_warning("NodeAddressMissing", problem),) if problem else ()
 
 
 def _warning(reason: str, message: str) -> model.RecordEvent:

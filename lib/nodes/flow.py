@@ -8,10 +8,10 @@ from lib.cloud.model import InstanceRef
 from lib.kube import nodes as kube_nodes
 from lib.kube import store
 from lib.kube.nodes import Node
-from lib.nodes import act, decide, model, observe
+from lib.nodes import act, decide, model, observe, problems
 from lib.nodes.model import Action, Snapshot, Topic
 from lib.reconcile import queue, runner
-from lib.reconcile.outcome import Outcome
+from lib.reconcile.outcome import Outcome, ReportAction
 
 OFTEN_FOR_S = 300.0
 SELDOM_S = 60.0
@@ -25,6 +25,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
     """Keeps Nodes and instances 1:1; see lib/reconcile/runner.py for the protocol.
 
     on_initialised: called with each Node that was initialised, as it was before.
+    problems: of all Nodes, as metrics count them.
     """
 
     name = "nodes"
@@ -40,6 +41,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         self._actor = actor
         self._settings = settings
         self._on_initialised = on_initialised
+        self.problems = problems.Problems()
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Read everything that this batch requires, once."""
@@ -51,7 +53,9 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
     def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
         """See lib/nodes/decide.py."""
         del now
-        return decide.decide(snapshot, self._settings)
+        outcome = decide.decide(snapshot, self._settings)
+        self.problems.judge(snapshot, outcome)
+        return outcome
 
     def held_s(self, snapshot: Snapshot) -> float:
         """See the protocol."""
@@ -63,10 +67,21 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         if node is None:
             return snapshot
         self._note(node, action)
-        latest = self._actor.act(node, action)
+        latest = self._write(node, action)
         if isinstance(action, model.InitialiseNode):
             self._on_initialised(node)
         return dataclasses.replace(snapshot, node=latest)
+
+    def _write(self, node: Node, action: Action) -> Node:
+        try:
+            latest = self._actor.act(node, action)
+        except kube_errors.KubeError as error:
+            if kube_errors.is_denied(error):
+                self.problems.failed(node, action)
+            raise
+        if not isinstance(action, ReportAction):
+            self.problems.written(node, action)
+        return latest
 
     def _note(self, node: Node, action: Action) -> None:
         match action:
@@ -95,6 +110,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
 
     def forget(self, node: Node) -> None:
         """Drop the state kept for a Node that does not exist."""
+        self.problems.forget(node)
         self._observer.forget(node)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from lib.cloud import protocol
+from lib.cloud.model import Address, AddressType
 from lib.kube import errors as kube_errors
 from lib.kube import events, resources, store
 from lib.kube import nodes as kube_nodes
@@ -17,6 +18,7 @@ from lib.reconcile import queue, runner
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 SHUT = {"key": kube_nodes.SHUTDOWN_TAINT, "effect": "NoSchedule"}
+IP = Address(AddressType.INTERNAL_IP, "10.0.0.1")
 MINE = {"key": "mine", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
 AGE = datetime.timedelta(hours=1)
 ROUNDS_MAX = 20

@@ -141,6 +141,15 @@ ROWS = (
     ),
     Row(
         CCM,
+        "OpenstackCCMNodeProblem",
+        "mooring_node_problem",
+        {"reason": "InstanceNotFound"},
+        gauge(2, 0),
+        15,
+        "2 Nodes are affected",
+    ),
+    Row(
+        CCM,
         "OpenstackCCMLoadBalancerProblem",
         "mooring_load_balancer_problem",
         {"reason": "quota"},
@@ -231,6 +240,15 @@ ROWS = (
         gauge(2, 0),
         15,
         "The VMs of 2 Nodes",
+    ),
+    Row(
+        DVP,
+        "DvpCCMNodeProblem",
+        "mooring_node_problem",
+        {"reason": "InstanceNotFound"},
+        gauge(2, 0),
+        15,
+        "2 Nodes are affected",
     ),
     Row(
         DVP,

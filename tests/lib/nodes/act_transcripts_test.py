@@ -497,7 +497,7 @@ TRANSCRIPTS = {
         _two_of_one_name,
         (
             "cloud-node-controller Warning AmbiguousMatch: find instance:"
-            " 2 instances have the name 'n1'",
+            " 2 instances have the name 'n1'; rename all of them but one",
         ),
         Shown(
             provider_id="",

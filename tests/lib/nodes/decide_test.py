@@ -62,7 +62,7 @@ DENIED = errors.Forbidden("403", operation="list servers")
 
 
 def told(error: errors.CloudError) -> RecordEvent:
-    return RecordEvent(model.Source.NODE, True, error.reason, error.summary)
+    return RecordEvent(model.Source.NODE, True, error.reason, error.advice)
 
 
 INITIALISING = [
@@ -167,7 +167,7 @@ def test_initialise(
         pytest.param(
             NotManaged("static"),
             (RecordEvent(model.Source.NODE, True, "ProviderMismatch", "static"),),
-            None,
+            300.0,
             id="nothing, being another cloud's",
         ),
     ],

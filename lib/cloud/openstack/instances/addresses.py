@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from lib.cloud.model import Address, AddressType
 from lib.cloud.openstack import native
 from lib.cloud.openstack.config.settings import Network, Networking
+from lib.process.config import quoted
 
 _HOSTNAME_KEY = "hostname"
+_IPS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,6 +45,38 @@ def of_server(
         for address in known:
             _place(addresses, network, address, networking)
     return _sorted(addresses, networking.address_sort_order)
+
+
+def problem(
+    server: native.Server,
+    wiring: Wiring,
+    networking: Networking,
+    left: Sequence[Address],
+) -> str:
+    """Return why [Networking] leaves a server with addresses none; empty: it does not.
+
+    left: what `of_server` returns.
+    """
+    if any(address.type in _IPS for address in left):
+        return ""
+    unfiltered = dataclasses.replace(
+        networking, internal_network_names=(), ipv6_support_disabled=False
+    )
+    if not any(a.type in _IPS for a in of_server(server, wiring, unfiltered)):
+        return ""
+    names = networking.internal_network_names
+    networks = ", ".join(quoted(name) for name in sorted(server.addresses))
+    with_ipv6 = dataclasses.replace(networking, ipv6_support_disabled=False)
+    if any(a.type in _IPS for a in of_server(server, wiring, with_ipv6)):
+        return (
+            "[Networking] ipv6-support-disabled is true, and all addresses of the"
+            f" server are of IPv6, in the networks {networks}"
+        )
+    allowed = " or ".join(quoted(name) for name in names)
+    return (
+        f"[Networking] internal-network-name is {allowed}, and the server has addresses"
+        f" only in the networks {networks}: must be the name of one of them"
+    )
 
 
 def _from_ports(ports: Sequence[native.Port]) -> list[str]:

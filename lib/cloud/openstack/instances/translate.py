@@ -76,8 +76,12 @@ def instance(
     region = config.credentials.region
     type_ = instance_type(server.flavor, flavors)
     server_addresses: tuple[Address, ...] = ()
+    address_problem = ""
     if wiring is not None:
         server_addresses = addresses.of_server(server, wiring, config.networking)
+        address_problem = addresses.problem(
+            server, wiring, config.networking, server_addresses
+        )
     return Instance(
         id=InstanceId(server.id),
         name=server.name or "",
@@ -85,6 +89,7 @@ def instance(
         provider_id=provider_id.openstack(server.id, region if config.regional else ""),
         addresses=server_addresses,
         addresses_known=wiring is not None,
+        address_problem=address_problem,
         instance_type=type_,
         type_problem="its flavor is gone or can't be read" if type_ is None else "",
         zone=label_values.label_value(server.zone or ""),

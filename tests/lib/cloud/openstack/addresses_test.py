@@ -275,3 +275,79 @@ def test_every_rule_of_the_reference_has_its_golden_table() -> None:
     assert {rule[0] for rule in RULES} == set("123456a")
     listed = {test.__name__ for tests in RULES.values() for test in tests}
     assert listed >= {name for name in globals() if name.startswith("test_rule_")}
+
+
+# ---------------------------------------------------------------- no address is left
+
+
+def problem_of(networking: Networking, wiring: Wiring, **fields: object) -> str:
+    server = native.Server(id="s", **fields)  # type: ignore[arg-type]
+    left = addresses.of_server(server, wiring, networking)
+    return addresses.problem(server, wiring, networking, left)
+
+
+FIXED = native.NovaAddress("10.0.0.1", "fixed")
+SIX = native.NovaAddress("fd00::1", "fixed")
+
+
+@pytest.mark.parametrize(
+    ("networking", "known", "expected"),
+    [
+        pytest.param(
+            Networking(internal_network_names=("lan", "prod")),
+            {"wan": [FIXED], "dmz": [FIXED]},
+            '[Networking] internal-network-name is "lan" or "prod", and the server has'
+            ' addresses only in the networks "dmz", "wan": must be the name of one of'
+            " them",
+            id="no network of these names",
+        ),
+        pytest.param(
+            Networking(internal_network_names=("",)),
+            {"wan": [FIXED]},
+            'internal-network-name is ""',
+            id="an empty name",
+        ),
+        pytest.param(
+            Networking(ipv6_support_disabled=True),
+            {"wan": [SIX]},
+            "ipv6-support-disabled is true, and all addresses of the server are of"
+            ' IPv6, in the networks "wan"',
+            id="addresses of IPv6 alone",
+        ),
+        pytest.param(
+            Networking(internal_network_names=("lan",), ipv6_support_disabled=True),
+            {"wan": [SIX]},
+            "internal-network-name",
+            id="both",
+        ),
+        pytest.param(
+            Networking(internal_network_names=("lan",)), {"lan": [FIXED]}, "", id="fits"
+        ),
+        pytest.param(
+            Networking(internal_network_names=("lan",)), {}, "", id="no address yet"
+        ),
+        pytest.param(
+            Networking(internal_network_names=("lan",), public_network_names=("wan",)),
+            {"wan": [FIXED]},
+            "",
+            id="a public one is left",
+        ),
+    ],
+)
+def test_a_filter_that_leaves_nothing_is_named(
+    networking: Networking,
+    known: dict[str, list[native.NovaAddress]],
+    expected: str,
+) -> None:
+    """With the networks that the server has; a host name is no address."""
+    text = problem_of(networking, Wiring(), addresses=known, metadata={"hostname": "h"})
+    assert expected in text
+    assert bool(text) == bool(expected)
+
+
+def test_ports_that_the_filter_takes_away_count() -> None:
+    """Nova and Neutron show the same address: the filter removes both."""
+    networking = Networking(internal_network_names=("lan",))
+    wiring = Wiring((port("10.0.0.1"),))
+    text = problem_of(networking, wiring, addresses={"wan": [FIXED]})
+    assert '"wan"' in text
