@@ -4,6 +4,7 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (nodeAddressForLB, filterNodes).
 """
 
+import bisect
 import dataclasses
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
@@ -83,19 +84,47 @@ def addressed(nodes: Nodes, family: IpFamily, cidrs: Cidrs) -> tuple[Addressed, 
     )
 
 
+class LabelIndex:
+    """Positions of Nodes, sorted by name, by each of their labels."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._all = range(len(nodes))
+        self._positions: dict[tuple[str, str], list[int]] = {}
+        by_name = sorted(nodes, key=lambda node: node.name)
+        for position, node in enumerate(by_name):
+            for key, value in dict(node.labels).items():
+                for label in dict.fromkeys(((key, value), (key, ""))):
+                    self._positions.setdefault(label, []).append(position)
+
+    def select(self, selector: Sequence[tuple[str, str]]) -> Sequence[int]:
+        """Return the Nodes with all these labels; without a value any value fits.
+
+        It costs as much as the rarest of the labels has Nodes.
+        """
+        if not selector:
+            return self._all
+        rarest, *others = sorted(
+            (self._positions.get(label, []) for label in selector), key=len
+        )
+        return [p for p in rarest if all(_contains(other, p) for other in others)]
+
+
+def _contains(positions: Sequence[int], position: int) -> bool:
+    """Report whether a sorted sequence has a position."""
+    index = bisect.bisect_left(positions, position)
+    return index < len(positions) and positions[index] == position
+
+
 def choose(nodes: Nodes, request: MemberRequest) -> Chosen:
     """Choose the Nodes that match a request."""
-    return _chosen(
-        addressed(nodes, request.family, request.cidrs), dict(request.selector)
-    )
+    candidates = addressed(nodes, request.family, request.cidrs)
+    return _chosen(candidates, LabelIndex(nodes).select(request.selector))
 
 
-def _chosen(candidates: Sequence[Addressed], selector: Mapping[str, str]) -> Chosen:
+def _chosen(candidates: Sequence[Addressed], positions: Sequence[int]) -> Chosen:
     by_address: dict[str, Addressed] = {}
     without: list[str] = []
-    for candidate in candidates:
-        if not matches(candidate.node, selector):
-            continue
+    for candidate in map(candidates.__getitem__, positions):
         if candidate.member.address:
             by_address.setdefault(candidate.member.address, candidate)
         else:
@@ -129,21 +158,23 @@ class Chooser:
         self._kept: tuple[Nodes, dict[MemberRequest, Chosen]] = ((), {})
         self._before: Mapping[MemberRequest, Chosen] = {}
         self._addressed: dict[tuple[IpFamily, Cidrs], tuple[Addressed, ...]] = {}
+        self._labels: tuple[Nodes, LabelIndex] = ((), LabelIndex(()))
+        self._size = 0
 
     def __call__(self, nodes: Nodes, request: MemberRequest) -> Chosen:
         """Choose the Nodes that match a request."""
         known, chosen = self._kept
         if known is not nodes:
             self._before, chosen = chosen, {}
-            self._addressed = {}
+            self._addressed, self._size = {}, 0
             self._kept = (nodes, chosen)
         if request not in chosen:
             choice, before = self._choose(nodes, request), self._before.get(request)
             choice = before if before == choice else choice
-            size = len(nodes) * (len(chosen) + 1)
+            size = self._size + len(choice.members) + len(choice.without)
             if len(chosen) >= MOST_KEPT or size > MOST_KEPT_MEMBERS:
                 return choice
-            chosen[request] = choice
+            self._size, chosen[request] = size, choice
         return chosen[request]
 
     def _choose(self, nodes: Nodes, request: MemberRequest) -> Chosen:
@@ -153,7 +184,15 @@ class Chooser:
             candidates = addressed(nodes, request.family, request.cidrs)
             if len(known) < MOST_ADDRESSED and self._kept[0] is nodes:
                 known[key] = candidates
-        return _chosen(candidates, dict(request.selector))
+        return _chosen(candidates, self._index(nodes).select(request.selector))
+
+    def _index(self, nodes: Nodes) -> LabelIndex:
+        """Return the labels of these Nodes; another thread may ask for other ones."""
+        known, index = self._labels
+        if known is not nodes:
+            index = LabelIndex(nodes)
+            self._labels = (nodes, index)
+        return index
 
 
 def select(
@@ -172,14 +211,6 @@ def select(
     if chosen.without:
         reader.problems.append(_without_address(chosen.without, family, request.cidrs))
     return chosen
-
-
-def matches(node: Node, selector: Mapping[str, str]) -> bool:
-    """Report whether the Node has all these labels; without a value any value fits."""
-    labels = dict(node.labels)
-    return all(
-        key in labels and value in ("", labels[key]) for key, value in selector.items()
-    )
 
 
 def address_of(node: Node, family: IpFamily, cidrs: Cidrs) -> str:

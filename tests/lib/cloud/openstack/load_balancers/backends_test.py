@@ -2,6 +2,11 @@
 
 import dataclasses
 import time
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+from hypothesis import strategies
 
 from lib.cloud.load_balancers import IpFamily, Node
 from lib.cloud.model import Address, AddressType
@@ -77,3 +82,69 @@ def test_many_selectors_cost_little_when_nothing_changed() -> None:
         again = [chooser(nodes, request) for request in member_wishs]
     assert time.process_time() - began < 0.1
     assert all(chosen is other for chosen, other in zip(first, again, strict=True))
+
+
+class Labels(tuple[tuple[str, str], ...]):
+    """Labels of a Node that count how often they are read."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        Labels.reads += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("form", ["one key", "a key each", "a common label first"])
+def test_labels_are_read_once_for_all_selectors(form: str) -> None:
+    """A selector that matches few Nodes costs no scan of all, however many differ."""
+    count, selectors = 5000, 2000
+
+    def labels(number: int) -> Labels:
+        own = f"r{number % selectors}"
+        pairs = {"os": "linux", "role": own, f"role-{own}": "x"}
+        return Labels(tuple(pairs.items()))
+
+    def request(number: int) -> backends.MemberRequest:
+        selector = {
+            "one key": (("role", f"r{number}"),),
+            "a key each": ((f"role-r{number}", ""),),
+            "a common label first": (("os", "linux"), ("role", f"r{number}")),
+        }[form]
+        return dataclasses.replace(WISH, selector=selector)
+
+    nodes = tuple(
+        Node(
+            f"node-{n}",
+            "",
+            (Address(AddressType.INTERNAL_IP, f"10.0.{n // 256}.{n % 256}"),),
+            labels(n),
+        )
+        for n in range(count)
+    )
+    chooser, Labels.reads = backends.Chooser(), 0
+    for number in range(selectors):
+        chosen = chooser(nodes, request(number))
+        expected = sorted(f"node-{n}" for n in range(number, count, selectors))
+        assert [member.name for member in chosen.members] == expected
+    assert Labels.reads == count
+
+
+TEXTS = strategies.sampled_from(["", "a", "b"])
+PAIRS = strategies.dictionaries(strategies.sampled_from(["x", "y", "z"]), TEXTS)
+
+
+@hypothesis.given(strategies.lists(PAIRS, max_size=8), PAIRS)
+def test_the_nodes_with_all_labels_are_chosen(
+    labelled: list[dict[str, str]], selector: dict[str, str]
+) -> None:
+    """Without a value any value fits."""
+    nodes = tuple(node(n, **labels) for n, labels in enumerate(labelled, start=1))
+    request = dataclasses.replace(WISH, selector=tuple(selector.items()))
+    expected = [
+        f"node-{number}"
+        for number, labels in enumerate(labelled, start=1)
+        if all(k in labels and v in ("", labels[k]) for k, v in selector.items())
+    ]
+    chosen = backends.Chooser()(nodes, request)
+    assert [member.name for member in chosen.members] == expected
+    assert chosen == backends.choose(nodes, request)
