@@ -97,6 +97,23 @@ SECURE_PORT = Flag(
     "HTTPS port of probes and metrics; 0: disabled.",
     group=flags.SERVING,
 )
+TLS_MIN_VERSION = Flag(
+    "tls-min-version",
+    kinds.TEXT,
+    "",
+    "Lowest version of TLS on --secure-port: VersionTLS12 (default) or VersionTLS13;"
+    " VersionTLS10 and VersionTLS11 are accepted and mean VersionTLS12.",
+    group=flags.SERVING,
+)
+TLS_CIPHER_SUITES = Flag(
+    "tls-cipher-suites",
+    kinds.LIST,
+    (),
+    "Cipher suites of TLS 1.2 on --secure-port, by the names of Go; empty: those of"
+    " Python. Without a suite of TLS 1.2 only TLS 1.3 is served, whose suites cannot be"
+    " chosen. RC4 and 3DES are accepted and never offered.",
+    group=flags.SERVING,
+)
 CLIENT_CA = Flag(
     "client-ca-file",
     kinds.TEXT,
@@ -252,6 +269,8 @@ WORKING: tuple[Flag[object], ...] = (
     SECURE_PORT,
     common_flags.TLS_CERT,
     common_flags.TLS_KEY,
+    TLS_MIN_VERSION,
+    TLS_CIPHER_SUITES,
     CLIENT_CA,
     ALWAYS_ALLOW,
     AUTHENTICATION_TTL,

@@ -87,9 +87,7 @@ INERT: tuple[Flag[object], ...] = (
     _boolean("profiling", "it profiles the Go program", default=True),
     *(_list(name, _NO_PROXIES, default) for name, default in _REQUEST_HEADERS),
     _text("requestheader-client-ca-file", _NO_PROXIES),
-    _list("tls-cipher-suites", _ONE_SERVER),
     _list("tls-curve-preferences", _ONE_SERVER),
-    _text("tls-min-version", "TLS 1.2 is the least"),
     _list("tls-sni-cert-key", "one certificate serves all names"),
     _boolean("use-service-account-credentials", "one ServiceAccount serves all"),
     _text("webhook-bind-address", _NO_WEBHOOKS, "0.0.0.0"),  # noqa: S104

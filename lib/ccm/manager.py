@@ -35,7 +35,15 @@ from lib.daemon import metrics as daemon_metrics
 from lib.kube import client, election, events, guarded, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import model
-from lib.process import command_line, exchange, flags, logs, shutdown, start
+from lib.process import (
+    command_line,
+    exchange,
+    flags,
+    logs,
+    shutdown,
+    start,
+    tls_policy,
+)
 from lib.process import metrics as process_metrics
 from lib.reconcile import metrics as reconcile_metrics
 
@@ -196,6 +204,9 @@ class Manager:
         values = self._values
         files = values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]
         authorities = values[flag_table.CLIENT_CA]
+        policy = tls_policy.of(
+            values[flag_table.TLS_MIN_VERSION], values[flag_table.TLS_CIPHER_SUITES]
+        )
         judge = access.Access(
             api,
             access.AccessSettings(
@@ -209,7 +220,7 @@ class Manager:
         self._daemon.serve_http(
             (values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]),
             exchange.HttpRoutes(handlers, judge.authorize, open_paths),
-            lambda: server_certificate.choose(files, authorities),
+            lambda: server_certificate.choose(files, authorities, policy),
         )
 
     def _election(self, api: client.Api) -> election.Election | None:

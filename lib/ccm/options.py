@@ -10,7 +10,7 @@ from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
 from lib.daemon import common_flags
 from lib.nodes import deletion_budget
-from lib.process import config, exchange, flags, start
+from lib.process import config, exchange, flags, start, tls_policy
 
 NODE = "cloud-node-controller"
 LIFECYCLE = "cloud-node-lifecycle-controller"
@@ -104,6 +104,9 @@ def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...
         if values[present] and not values[other]:
             expected = f"the path of a file, since --{present.name} is set"
             problems.append(config.not_set(f"--{other.name}", expected))
+    problems += tls_policy.problems(
+        values[table.TLS_MIN_VERSION], values[table.TLS_CIPHER_SUITES]
+    )
     _require_order(values, problems)
     cluster_cidrs(values[table.CLUSTER_CIDR], problems)
     cluster_id = values[table.CLUSTER_ID]

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 from cryptography import exceptions, x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509 import oid
 
 VALID_FOR = datetime.timedelta(days=3650)
 """Longer than any process runs: it is never renewed."""
 _CLOCK_SKEW = datetime.timedelta(hours=1)
+
+
+_PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,15 +37,21 @@ def self_signed(
     names: Sequence[str],
     now: datetime.datetime,
     valid_for: datetime.timedelta = VALID_FOR,
+    *,
+    is_rsa: bool = False,
 ) -> CertificatePair:
-    """Create a certificate (EC P-256) for DNS names and IP addresses, the first on top.
+    """Create a certificate for DNS names and IP addresses, the first on top.
+
+    is_rsa: with a key for RSA of 2,048 bits, in place of EC P-256.
 
     Raises:
         ValueError: no name is given.
     """
     if not names:
         raise ValueError("a certificate needs a name")
-    key = ec.generate_private_key(ec.SECP256R1())
+    key: _PrivateKey = ec.generate_private_key(ec.SECP256R1())
+    if is_rsa:
+        key = rsa.generate_private_key(65537, 2048)
     common = f"{names[0][:48]}@{int(now.timestamp())}"
     certificate = (
         _begin(common, common, key, now, valid_for)
@@ -176,7 +185,7 @@ _SERVER = x509.ExtendedKeyUsage([oid.ExtendedKeyUsageOID.SERVER_AUTH])
 def _begin(
     subject: str,
     issuer: str,
-    key: ec.EllipticCurvePrivateKey,
+    key: _PrivateKey,
     now: datetime.datetime,
     valid_for: datetime.timedelta,
 ) -> x509.CertificateBuilder:
@@ -200,13 +209,11 @@ def _names(names: Sequence[str]) -> x509.SubjectAlternativeName:
     return x509.SubjectAlternativeName([_name(name) for name in names])
 
 
-def _key_id(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
+def _key_id(key: _PrivateKey) -> x509.SubjectKeyIdentifier:
     return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
 
 
-def _pair(
-    certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
-) -> CertificatePair:
+def _pair(certificate: x509.Certificate, key: _PrivateKey) -> CertificatePair:
     return CertificatePair(
         certificate.public_bytes(serialization.Encoding.PEM),
         key.private_bytes(

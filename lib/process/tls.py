@@ -6,6 +6,9 @@ import ssl
 import threading
 
 from lib.process import certificates, config, files, logs
+from lib.process.tls_policy import TlsPolicy
+
+DEFAULT = TlsPolicy()
 
 
 class Clients:
@@ -75,11 +78,9 @@ def _invalid_pair(
     return problems or [config.FieldProblem(flags[0], str(paths[0]), expected)]
 
 
-def _new_context(
-    minimum: ssl.TLSVersion, clients: Clients | None = None
-) -> ssl.SSLContext:
+def _new_context(policy: TlsPolicy, clients: Clients | None = None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = minimum
+    policy.apply(context)
     context.set_alpn_protocols(["http/1.1"])
     if clients is not None:
         clients.ask(context)
@@ -92,11 +93,11 @@ class InMemory:
     def __init__(
         self,
         pair: certificates.CertificatePair,
-        minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
         clients: Clients | None = None,
+        policy: TlsPolicy = DEFAULT,
     ) -> None:
         self._pair = pair
-        self._minimum = minimum
+        self._policy = policy
         self._clients = clients
         self._lock = threading.Lock()
         self._context = self._load()
@@ -109,7 +110,7 @@ class InMemory:
             return self._context
 
     def _load(self) -> ssl.SSLContext:
-        context = _new_context(self._minimum, self._clients)
+        context = _new_context(self._policy, self._clients)
         # The standard library reads key pairs from files only; this one has no disk.
         descriptor = os.memfd_create("serving-certificate", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "wb") as file:
@@ -132,11 +133,11 @@ class FromFiles:
         self,
         certificate: str | os.PathLike[str],
         key: str | os.PathLike[str],
-        minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
         clients: Clients | None = None,
+        policy: TlsPolicy = DEFAULT,
     ) -> None:
         self._paths = (pathlib.Path(certificate), pathlib.Path(key))
-        self._minimum = minimum
+        self._policy = policy
         self._clients = clients
         self._lock = threading.Lock()
         self._watch = files.FileWatch(self._paths)
@@ -163,7 +164,7 @@ class FromFiles:
             return self._context
 
     def _load(self) -> ssl.SSLContext:
-        context = _new_context(self._minimum, self._clients)
+        context = _new_context(self._policy, self._clients)
         certificate, key = self._paths
         # An empty passphrase: without one OpenSSL would ask the terminal for it.
         context.load_cert_chain(certificate, key, password=b"")
