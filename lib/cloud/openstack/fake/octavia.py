@@ -149,6 +149,12 @@ class FakeOctavia:
         vip = vips.have(self.neutron, request)
         id_ = self.new_id("loadbalancer")
         balancer = octavia_bodies.balancer(id_, request, vip, self._time())
+        try:
+            octavia_bodies.check_children(balancer, request)
+        except Refused:
+            if not request.get("vip_port_id"):
+                self.neutron.delete_port(str(balancer["vip_port_id"]))
+            raise
         self.load_balancers[id_] = balancer
         for listener in objects(request, "listeners"):
             self._new_listener(balancer, listener)
@@ -189,6 +195,9 @@ class FakeOctavia:
         }[kind].get(rest[0])
         if child is None:
             raise Refused(404, f"{kind} {rest[0]} not found.")
+        for request in (part(call.body, key) for key in call.body):
+            octavia_bodies.check_algorithm(self._parent(child), request)
+            octavia_bodies.check_cidrs(self._parent(child), request)
         self._begin(self._parent(child))
         if call.method == "DELETE":
             self._delete_child(kind, child)
@@ -265,6 +274,7 @@ class FakeOctavia:
             ):
                 text = "Another Listener on this Load Balancer is already using it"
                 raise Refused(409, text)
+        octavia_bodies.check_cidrs(balancer, request)
         id_ = self.new_id("listener")
         listener = octavia_bodies.listener(id_, balancer, request)
         self.listeners[id_] = listener
@@ -286,6 +296,7 @@ class FakeOctavia:
                 f"Validation failure: The pool protocol '{request['protocol']}' is"
                 f" invalid while the listener protocol is '{listener['protocol']}'.",
             )
+        octavia_bodies.check_algorithm(balancer, request)
         id_ = self.new_id("pool")
         pool = octavia_bodies.pool(id_, balancer, listener, request)
         self.pools[id_] = pool

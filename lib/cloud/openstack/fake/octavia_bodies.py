@@ -6,7 +6,7 @@ Source: octavia/api/v2/types; octavia/common/constants.py (which protocols fit).
 from collections.abc import Mapping, Sequence
 
 from lib.cloud.openstack.fake.vips import Vip
-from lib.cloud.openstack.fake.wire import Json, Refused, objects, texts
+from lib.cloud.openstack.fake.wire import Json, Refused, objects, part, texts
 
 BALANCER = frozenset(
     "name description provider tags flavor_id availability_zone vip_port_id"
@@ -157,6 +157,52 @@ def check(request: Json, allowed: frozenset[str]) -> None:
         raise Refused(400, f"Unknown attribute {unknown[0]}")
     if len(str(request.get("name") or "").encode()) > 255:
         raise Refused(400, "Invalid input for field/attribute name")
+
+
+def check_algorithm(balancer: Json, request: Json) -> None:
+    """Refuse an algorithm that the provider does not have.
+
+    Source: octavia/api/drivers/amphora_driver/v2/driver.py,
+    _validate_pool_algorithm; ovn-octavia-provider, _check_for_supported_algorithms.
+
+    Raises:
+        Refused: the request has one.
+    """
+    provider, algorithm = str(balancer["provider"]), request.get("lb_algorithm")
+    if algorithm is None or provider == "f5":
+        return
+    if (provider == "ovn") == (algorithm == "SOURCE_IP_PORT"):
+        return
+    text = f"Provider '{provider}' does not support a requested option: {algorithm}"
+    raise Refused(501, text)
+
+
+def check_cidrs(balancer: Json, request: Json) -> None:
+    """Refuse a CIDR of an IP version that no VIP has.
+
+    Source: octavia/api/v2/controllers/listener.py, _validate_cidr_compatible_with_vip.
+
+    Raises:
+        Refused: the request has one.
+    """
+    vips = [str(balancer["vip_address"])]
+    vips += [str(v["ip_address"]) for v in objects(balancer, "additional_vips")]
+    for cidr in texts(request.get("allowed_cidrs") or ()):
+        if (":" in cidr) not in [":" in vip for vip in vips]:
+            text = f"CIDR {cidr} IP version incompatible with all VIPs {vips}"
+            raise Refused(400, f"Validation failure: {text}.")
+
+
+def check_children(balancer: Json, request: Json) -> None:
+    """Refuse a new load balancer whose nested listeners and pools would be.
+
+    Raises:
+        Refused: one would be.
+    """
+    for listener in objects(request, "listeners"):
+        check_cidrs(balancer, listener)
+        if listener.get("default_pool"):
+            check_algorithm(balancer, part(listener, "default_pool"))
 
 
 def transport(protocol: object) -> str:

@@ -90,7 +90,8 @@ def _rules_later(
     desired, subnet = identity.desired_of(target), observed.environment.member_subnet
     if desired is None or subnet is None:
         return
-    rules = sorted(groups.desired_rules(desired, subnet, config.lb_provider))
+    provider = observed.identity.provider(config)
+    rules = sorted(groups.desired_rules(desired, subnet, provider))
     changes = tuple(FieldChange(groups.shown(key), "", "ingress") for key in rules)
     yield Touched((*path, "rules"), Verb.CREATE, changes, is_later=True)
     members = tuple(

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from lib.cloud.load_balancers import PortProtocol
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.plan import protocols, session_affinity
 from lib.cloud.openstack.load_balancers.read.native import Member
 from lib.cloud.openstack.load_balancers.read.observed import Features
@@ -144,7 +145,7 @@ def pool(context: Context, port: DesiredPort, name: str) -> Body:
     body: Body = {
         "name": name,
         "protocol": protocols.of_pool(desired, port),
-        "lb_algorithm": desired.algorithm,
+        "lb_algorithm": desired.algorithm or settings.LB_METHODS[0],
     }
     return body | session_affinity.of_new_pool(desired)
 

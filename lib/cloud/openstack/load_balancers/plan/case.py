@@ -41,6 +41,11 @@ class Case:
         return self.observed.identity.relation
 
     @property
+    def provider(self) -> str:
+        """The provider of the load balancer, or of the one that is created."""
+        return self.observed.identity.provider(self.config)
+
+    @property
     def environment(self) -> Environment:
         """What surrounds the load balancer: ports, floating IPs, groups, subnets."""
         return self.observed.environment

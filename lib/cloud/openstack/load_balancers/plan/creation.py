@@ -5,17 +5,13 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 """
 
 from lib.cloud.load_balancers import IpFamily, Reason
-from lib.cloud.openstack.load_balancers.plan import actions, bodies
+from lib.cloud.openstack.load_balancers.plan import actions, bodies, report
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.bodies import Body, Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
-from lib.cloud.openstack.load_balancers.read.observed import (
-    Environment,
-    Features,
-)
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.desired import Desired, DesiredPort
-from lib.cloud.steps import CommonReason, Problem, Step
+from lib.cloud.openstack.load_balancers.spec.desired import DesiredPort
+from lib.cloud.steps import Problem, Step
 
 
 def name_of(case: Case) -> str:
@@ -45,15 +41,6 @@ def step(case: Case, context: Context) -> Step:
 def diagnostics(case: Case) -> tuple[Problem, ...]:
     """Return the requests for a new load balancer that are not supported."""
     problems: list[Problem] = []
-    if len(case.desired.families) > 1 and not second_vip(
-        case.desired, case.can, case.environment
-    ):
-        second = case.desired.families[1]
-        message = (
-            f"the load balancer gets no {second} address: it requires additional VIPs"
-            f" (Octavia 2.26) and a subnet of {second} in the VIP's network"
-        )
-        problems.append(Problem(CommonReason.UNSUPPORTED, message))
     if case.observed.identity.namesakes:
         ids = ", ".join(
             sorted(balancer.id for balancer in case.observed.identity.namesakes)
@@ -92,7 +79,7 @@ def _balancer(case: Case, context: Context) -> Body:
             body["vip_subnet_id"] = subnet_id
         if place.network_id:
             body["vip_network_id"] = place.network_id
-        if second := second_vip(desired, can, case.environment):
+        if second := second_vip(case):
             body["additional_vips"] = [second]
     is_vip = desired.is_internal or desired.families[0] is IpFamily.IPV6
     if desired.address and is_vip:
@@ -100,17 +87,11 @@ def _balancer(case: Case, context: Context) -> Body:
     return body
 
 
-def second_vip(desired: Desired, can: Features, environment: Environment) -> Body:
+def second_vip(case: Case) -> Body:
     """Describe the VIP of the second family; empty where it is not supported."""
-    if (
-        len(desired.families) < 2
-        or not can.additional_vips
-        or desired.placement.port_id
-    ):
+    if len(case.desired.families) < 2 or report.why_no_second_vip(case):
         return {}
-    if not environment.second_subnet_id:
-        return {}
-    return {"subnet_id": environment.second_subnet_id}
+    return {"subnet_id": case.environment.second_subnet_id}
 
 
 def listeners(context: Context) -> list[Body]:

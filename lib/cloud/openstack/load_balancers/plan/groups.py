@@ -22,7 +22,7 @@ from lib.cloud.openstack.load_balancers.read.native import (
     Subnet,
 )
 from lib.cloud.openstack.load_balancers.read.observed import Environment
-from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec import annotations, names, providers
 from lib.cloud.openstack.load_balancers.spec.desired import Desired
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Problem, Step, grouped
@@ -35,7 +35,10 @@ def keep(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
     """Return what brings the group, its rules and its ports about."""
     path = (f"security group {identity.names_of(case.ref).security_group}",)
     if case.environment.member_subnet is None:
-        message = "the subnet of the members is not known or can't be seen"
+        message = (
+            "the subnet of the members is not known or can't be seen, so that security"
+            f" groups are not changed; set annotation {annotations.MEMBER_SUBNET_ID}"
+        )
         return (), (Problem(OctaviaReason.SUBNET, message),)
     if not case.environment.groups:
         body = {
@@ -54,7 +57,7 @@ def keep(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
             case.desired,
             case.environment.member_subnet,
             group,
-            case.config.lb_provider,
+            case.provider,
         )
     )
     ports = tuple(
@@ -90,7 +93,7 @@ def desired_rules(desired: Desired, subnet: Subnet, provider: str) -> frozenset[
     is_six = subnet.ip_version == 6
     ethertype = "IPv6" if is_six else "IPv4"
     sources: Collection[str] = (subnet.cidr,)
-    if provider == "ovn":
+    if provider == providers.OVN:
         sources = [cidr for cidr in desired.cidrs if (":" in cidr) == is_six]
     rules = {
         (port.protocol.lower(), ethertype, source, port.node_port, port.node_port)

@@ -35,7 +35,7 @@ from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import ACTIVE, ERROR, LoadBalancer
 from lib.cloud.openstack.load_balancers.read.observed import Former, Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec import names, providers
 from lib.cloud.openstack.load_balancers.spec.desired import Desired, Monitored, OnError
 from lib.cloud.steps import CommonReason, Problem, Step, grouped
 
@@ -57,8 +57,9 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
             return whole
         return restriction.to(target.only, whole, target.ref, native, config)
     case = Case(target.ref, desired, native, config)
-    planned = _wanted(case)
-    known = target.spec.problems
+    case, unsupported = _with_algorithm(case)
+    planned = Plan() if _is_fatal(unsupported) else _wanted(case)
+    known = (*target.spec.problems, *unsupported)
     return dataclasses.replace(
         planned,
         problems=(
@@ -67,6 +68,25 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
             *planned.problems,
         ),
     )
+
+
+def _with_algorithm(case: Case) -> tuple[Case, tuple[Problem, ...]]:
+    """Return the case with an algorithm that the provider has.
+
+    The algorithm of cloud.conf is that of the provider of cloud.conf: a load balancer
+    of another provider has the only one of its provider, or keeps those of its pools.
+    """
+    allowed = providers.algorithms(case.provider)
+    if case.desired.algorithm in allowed:
+        return case, ()
+    used = allowed[0] if len(allowed) == 1 else ""
+    fitting = dataclasses.replace(
+        case, desired=dataclasses.replace(case.desired, algorithm=used)
+    )
+    is_new = case.observed.identity.load_balancer is None
+    if not (is_new or case.desired.names_algorithm):
+        return fitting, ()
+    return fitting, (report.unsupported_algorithm(case, allowed, is_fatal=is_new),)
 
 
 def _wanted(case: Case) -> Plan:
@@ -148,14 +168,28 @@ def context_on(case: Case) -> Context:
     is_own = case.relation is Relation.OWNED
     owner = case.balancer.name if is_own else names.load_balancer(case.ref)
     monitors = _monitors(case.desired, case.balancer)
-    vips = [
-        case.balancer.vip_address,
-        *(vip.ip_address for vip in case.balancer.additional_vips),
-    ]
-    here = _with_reachable_cidrs(
-        case.desired, {6 if ":" in vip else 4 for vip in vips if vip}
-    )
+    here = _with_reachable_cidrs(case.desired, _vip_versions(case))
     return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
+
+
+def _vip_versions(case: Case) -> Collection[int]:
+    """Return the IP versions of the VIPs; of a new load balancer those it will have."""
+    balancer = case.observed.identity.load_balancer
+    if balancer is None:
+        second = bool(creation.second_vip(case))
+        families = case.desired.families if second else case.desired.families[:1]
+        return {6 if each is IpFamily.IPV6 else 4 for each in families}
+    vips = [balancer.vip_address, *(v.ip_address for v in balancer.additional_vips)]
+    return {report.version_of(vip) for vip in vips if vip}
+
+
+def _unserved(case: Case) -> tuple[Problem, ...]:
+    """Report families and source ranges for which there is no VIP."""
+    family = report.ignored_family(case)
+    if not report.enforces_ranges(case):
+        return family
+    ranges = report.unreachable_ranges(case.desired, _vip_versions(case))
+    return (*family, *ranges)
 
 
 def _with_reachable_cidrs(desired: Desired, versions: Collection[int]) -> Desired:
@@ -164,7 +198,7 @@ def _with_reachable_cidrs(desired: Desired, versions: Collection[int]) -> Desire
     versions: of the VIPs. If no other CIDR is left, all stay, because an empty list
     would allow all clients.
     """
-    fitting = [cidr for cidr in desired.cidrs if (6 if ":" in cidr else 4) in versions]
+    fitting = [cidr for cidr in desired.cidrs if report.version_of(cidr) in versions]
     return dataclasses.replace(desired, cidrs=tuple(fitting or desired.cidrs))
 
 
@@ -172,11 +206,7 @@ def context_new(case: Case) -> Context:
     """Build the context for a load balancer that is to be created."""
     monitors = case.desired.monitored is not Monitored.NO
     owner = creation.name_of(case)
-    has_second = creation.second_vip(case.desired, case.can, case.environment)
-    families = case.desired.families if has_second else case.desired.families[:1]
-    here = _with_reachable_cidrs(
-        case.desired, {6 if ip_family is IpFamily.IPV6 else 4 for ip_family in families}
-    )
+    here = _with_reachable_cidrs(case.desired, _vip_versions(case))
     return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
 
 
@@ -185,7 +215,7 @@ def _new(case: Case) -> Plan:
     if source.problem is not None:
         return Plan(problems=(source.problem,))
     context = context_new(case)
-    problems = creation.diagnostics(case)
+    problems = (*creation.diagnostics(case), *_unserved(case))
     if case.observed.identity.was_lost:
         message = (
             "the Service's load balancer was deleted by another client; it is recreated"
@@ -231,6 +261,8 @@ def _not_active(case: Case) -> Plan:
             fails_over=True,
         )
         steps = (actions.ungated(actions.change(path, "it is in ERROR", action)),)
+    else:
+        message += f"; {report.error_remedy(is_own=is_own)}"
     problem = Problem(Reason.IN_ERROR, message)
     return Plan(
         steps,
@@ -285,6 +317,7 @@ def _active(case: Case) -> Plan:
         *report.lost_vip(case.observed, case.balancer),
         *report.switched_off(case.balancer, relation),
         *report.unchangeable(case),
+        *_unserved(case),
     )
     tag = identity.names_of(case.ref).user
     if relation is Relation.SHARED and tag not in case.balancer.tags:

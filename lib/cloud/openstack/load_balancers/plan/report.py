@@ -6,8 +6,17 @@ Source of the texts that the reference has, too: kubernetes/cloud-provider-opens
 pkg/openstack/loadbalancer.go.
 """
 
+from collections.abc import Collection, Sequence
+
 from lib.cloud import absence_limit
-from lib.cloud.load_balancers import Ingress, IpMode, Reason, Results
+from lib.cloud.load_balancers import (
+    Ingress,
+    IpMode,
+    PortProtocol,
+    Reason,
+    Results,
+)
+from lib.cloud.openstack.load_balancers.plan import bodies
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.plan.floating import VipEndpoint
@@ -15,23 +24,36 @@ from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.read.observed import Identity, Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.desired import Desired, Proxy, Timeouts
+from lib.cloud.openstack.load_balancers.spec import names, providers
+from lib.cloud.openstack.load_balancers.spec.desired import (
+    Desired,
+    DesiredPort,
+    OnError,
+    Proxy,
+    Timeouts,
+)
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, Problem
 from lib.cloud.support import absence
+from lib.process.config import quoted
 
-_ALIASES = {"octavia": "amphora"}
-"""Providers with two names. Source: Octavia, "Available Providers"."""
+NAMED = 5
+"""Source ranges or ports named in one problem, at most."""
 
 
 def may_share(case: Case) -> tuple[Problem, ...]:
     """Return why the Service must not use the load balancer of another owner."""
     if not case.can.tags:
-        message = "a load balancer is shared only where Octavia has tags (API 2.5)"
+        message = (
+            "a load balancer is shared only where Octavia has tags (API 2.5); remove"
+            f" annotation {keys.LOAD_BALANCER_ID}"
+        )
         return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
     if case.desired.is_internal:
-        message = "internal Service cannot share a load balancer"
+        message = (
+            "internal Service cannot share a load balancer; remove annotation"
+            f" {keys.LOAD_BALANCER_ID} or {keys.INTERNAL}"
+        )
         return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
     users = identity.services(case.balancer.tags)
     if (
@@ -41,23 +63,60 @@ def may_share(case: Case) -> tuple[Problem, ...]:
         message = (
             f"load balancer {case.balancer.id} already shared with {len(users)}"
             " Services;"
-            f" [LoadBalancer] max-shared-lb is {case.config.max_shared_lb}"
+            f" [LoadBalancer] max-shared-lb is {case.config.max_shared_lb}; raise it,"
+            f" or change annotation {keys.LOAD_BALANCER_ID}"
         )
         return (Problem(OctaviaReason.SHARED_LIMIT, message, is_fatal=True),)
     return ()
 
 
+def unsupported_algorithm(
+    case: Case, allowed: Sequence[str], *, is_fatal: bool
+) -> Problem:
+    """Report an algorithm that the provider of the load balancer does not have."""
+    field = "[LoadBalancer] lb-method"
+    if case.desired.names_algorithm:
+        field = f"annotation {keys.METHOD}"
+    message = (
+        f"{field}: unsupported value {quoted(case.desired.algorithm)}: must be"
+        f" {' or '.join(allowed)} with provider {case.provider}"
+    )
+    return Problem(CommonReason.UNSUPPORTED, message, is_fatal=is_fatal)
+
+
 def health(desired: Desired, context: Context) -> tuple[Problem, ...]:
-    """Warn where Nodes without a Pod would drop traffic."""
-    asks = context.monitors and context.can.http_monitors
-    if not desired.health_port or asks:
+    """Warn of ports on which Nodes without a Pod would drop traffic."""
+    if not desired.health_port:
         return ()
+    can = context.can
+    unprobed = [p for p in desired.ports if not bodies.asks_health_port(context, p)]
+    unable = [
+        port
+        for port in unprobed
+        if not can.http_monitors
+        or (port.protocol is PortProtocol.UDP and not can.udp_http_monitors)
+    ]
+    unset = [port for port in unprobed if port not in unable]
+    remedies = {
+        "set externalTrafficPolicy to Cluster: health monitors of provider ovn cannot"
+        " probe it": [] if can.http_monitors else unable,
+        "set externalTrafficPolicy to Cluster: a health monitor of UDP can probe it"
+        " only with Octavia API 2.16": unable if can.http_monitors else [],
+        f'set annotation {keys.ENABLE_MONITOR} to "true"': unset,
+    }
+    return tuple(
+        _unprobed(ports, desired, remedy) for remedy, ports in remedies.items() if ports
+    )
+
+
+def _unprobed(ports: Sequence[DesiredPort], desired: Desired, remedy: str) -> Problem:
+    shown = _shown([f"{port.port}/{port.protocol}" for port in ports])
+    which = "" if len(ports) == len(desired.ports) else f" for {shown}"
     message = (
         "externalTrafficPolicy is Local, but no health monitor probes"
-        " healthCheckNodePort: Nodes without a Pod drop traffic; set annotation"
-        f' {keys.ENABLE_MONITOR} to "true"'
+        f" healthCheckNodePort{which}: Nodes without a Pod drop traffic; {remedy}"
     )
-    return (Problem(Reason.NO_HEALTH_CHECK, message),)
+    return Problem(Reason.NO_HEALTH_CHECK, message)
 
 
 def unchangeable(case: Case) -> tuple[Problem, ...]:
@@ -68,8 +127,8 @@ def unchangeable(case: Case) -> tuple[Problem, ...]:
     pairs = [
         (
             "lb-provider",
-            _provider(case.config.lb_provider),
-            _provider(case.balancer.provider),
+            providers.canonical(case.config.lb_provider),
+            providers.canonical(case.balancer.provider),
         ),
         ("port-id", place.port_id, case.balancer.vip_port_id),
         (
@@ -101,7 +160,7 @@ def unchangeable(case: Case) -> tuple[Problem, ...]:
         differences.append(
             f"the VIP is IPv{version}, desired {case.desired.families[0]}"
         )
-    if len(case.desired.families) > 1 and not case.balancer.additional_vips:
+    if _lacks_second_vip(case) and not why_no_second_vip(case):
         differences.append(f"there is no VIP of {case.desired.families[1]}")
     if case.environment.source.misfit:
         differences.append(case.environment.source.misfit)
@@ -114,8 +173,69 @@ def unchangeable(case: Case) -> tuple[Problem, ...]:
     return (Problem(CommonReason.IMMUTABLE, message),)
 
 
-def _provider(name: str | None) -> str:
-    return _ALIASES.get(name or "", name or "")
+def _lacks_second_vip(case: Case) -> bool:
+    balancer = case.observed.identity.load_balancer
+    has_more = balancer is not None and bool(balancer.additional_vips)
+    return len(case.desired.families) > 1 and not has_more
+
+
+def why_no_second_vip(case: Case) -> str:
+    """Return why a load balancer cannot have a VIP of the second family; empty: it can.
+
+    Then a new load balancer would get no such VIP either.
+    """
+    if not case.can.additional_vips:
+        return "requires Octavia API 2.26 and a provider other than ovn"
+    if case.desired.placement.port_id:
+        return f"annotation {keys.PORT_ID} names the only port of the VIP"
+    if not case.environment.second_subnet_id:
+        return f"the network of the VIP has no {case.desired.families[1]} subnet"
+    return ""
+
+
+def ignored_family(case: Case) -> tuple[Problem, ...]:
+    """Report the second family of spec.ipFamilies where no VIP can have it."""
+    if case.relation is Relation.SHARED or not _lacks_second_vip(case):
+        return ()
+    why = why_no_second_vip(case)
+    if not why:
+        return ()
+    families = case.desired.families
+    message = (
+        f"spec.ipFamilies: the load balancer has no {families[1]} address: {why};"
+        f" only {families[0]} is served"
+    )
+    return (Problem(CommonReason.UNSUPPORTED, message),)
+
+
+def unreachable_ranges(
+    desired: Desired, versions: Collection[int]
+) -> tuple[Problem, ...]:
+    """Report source ranges of an IP family of which the load balancer has no VIP.
+
+    versions: of the VIPs.
+    """
+    dropped = [cidr for cidr in desired.cidrs if version_of(cidr) not in versions]
+    if not (desired.has_ranges and dropped and versions):
+        return ()
+    family = " and ".join(f"IPv{version}" for version in sorted(versions))
+    what = "ignored"
+    if len(dropped) == len(desired.cidrs):
+        what = f"Octavia refuses listeners without a CIDR of {family}"
+    message = (
+        f"LoadBalancerSourceRanges: {_shown(dropped)}: not of the family of the VIP,"
+        f" {family}: {what}; must be CIDRs of {family}"
+    )
+    return (Problem(CommonReason.UNSUPPORTED, message),)
+
+
+def _shown(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:NAMED]) + (", ..." if len(texts) > NAMED else "")
+
+
+def version_of(address: str) -> int:
+    """Return the IP version of an address or a CIDR."""
+    return 6 if ":" in address else 4
 
 
 def ignored(case: Case) -> tuple[Problem, ...]:
@@ -128,10 +248,15 @@ def ignored(case: Case) -> tuple[Problem, ...]:
     )
 
 
+def enforces_ranges(case: Case) -> bool:
+    """Report whether source ranges restrict the clients: with ovn by security group."""
+    is_ovn = case.provider == providers.OVN
+    return case.can.cidrs or (is_ovn and case.config.manage_security_groups)
+
+
 def _ignored_ranges(case: Case) -> tuple[Problem, ...]:
     """Report that source ranges are ignored, where the Service has any."""
-    enforced = case.config.lb_provider == "ovn" and case.config.manage_security_groups
-    if case.can.cidrs or enforced or not case.desired.has_ranges:
+    if enforces_ranges(case) or not case.desired.has_ranges:
         return ()
     message = (
         f"LoadBalancerSourceRanges are ignored for Service {case.ref.key} because"
@@ -186,6 +311,16 @@ def lost_vip(observed: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
         " recreated"
     )
     return (Problem(CommonReason.DRIFT, message),)
+
+
+def error_remedy(*, is_own: bool) -> str:
+    """Return what ends the status ERROR, where nothing is done by itself."""
+    if not is_own:
+        return "its owner must have it failed over or recreated"
+    return (
+        "an administrator of Octavia must fail it over; or set annotation"
+        f" {keys.ON_ERROR} to {OnError.FAILOVER} or {OnError.RECREATE}"
+    )
 
 
 def pending(balancer: LoadBalancer) -> str:

@@ -34,6 +34,7 @@ from lib.cloud.openstack.load_balancers.read.observed import (
     Tree,
     Version,
 )
+from lib.cloud.openstack.load_balancers.spec import providers
 from lib.cloud.support import absence, absence_scope, expiring, presence
 
 LEAVING_S = 300.0
@@ -100,7 +101,7 @@ class OctaviaObserver:
             if target.spec is None:
                 self._leaving.put(target.ref.uid, target.ref)
         try:
-            batch, judged, can = self._common(targets, depth, deadline)
+            batch, judged, version = self._common(targets, depth, deadline)
         except errors.CloudError as error:
             return {target.ref: Unknown(error) for target in targets}
         unknown = {
@@ -135,7 +136,9 @@ class OctaviaObserver:
             except errors.CloudError as error:
                 return unknown | {target.ref: Unknown(error) for target in targets}
         return unknown | {
-            target.ref: self._isolated(target, identities[target.ref], read, batch, can)
+            (ref := target.ref): self._isolated(
+                target, identities[ref], read, batch, version
+            )
             for target in targets
         }
 
@@ -145,11 +148,11 @@ class OctaviaObserver:
         observed: Identity,
         read: Mapping[str, Seen[Children] | Unknown],
         batch: plan_environment.Batch,
-        can: Features,
+        version: Version,
     ) -> Observation:
         """Observe one target; an unexpected error concerns no other of the batch."""
         try:
-            return self._one(target, observed, read, batch, can)
+            return self._one(target, observed, read, batch, version)
         except Exception as error:
             self._log.error(
                 "unexpected error in observation", key=target.ref.key, exc_info=error
@@ -158,7 +161,7 @@ class OctaviaObserver:
 
     def _common(
         self, targets: Collection[Target], depth: Depth, deadline: float
-    ) -> tuple[plan_environment.Batch, Mapping[Ref, Identity | Unknown], Features]:
+    ) -> tuple[plan_environment.Batch, Mapping[Ref, Identity | Unknown], Version]:
         """Read the lists that all targets need, and find each its load balancer."""
         version = self._api.version(client.Service.LOAD_BALANCER)
         balancers = lists.LOAD_BALANCERS.of_project(self._api, deadline)
@@ -194,7 +197,7 @@ class OctaviaObserver:
                 )
             except errors.CloudError as error:
                 identities[ref] = Unknown(error)
-        return batch, identities, features(version, self._config.lb_provider)
+        return batch, identities, version
 
     def _complete(
         self,
@@ -350,7 +353,7 @@ class OctaviaObserver:
         observed: Identity,
         read: Mapping[str, Seen[Children] | Unknown],
         batch: plan_environment.Batch,
-        can: Features,
+        version: Version,
     ) -> Observation:
         own: Children | None = None
         if observed.load_balancer is not None:
@@ -375,6 +378,7 @@ class OctaviaObserver:
         former = _former(target.ref, observed, read)
         if isinstance(former, Unknown):
             return former
+        can = features(version, observed.provider(self._config))
         tree = Tree(
             observed, can, own, environment, former, self._is_abandoned(observed, own)
         )
@@ -427,7 +431,7 @@ def _former(
 
 def features(version: Version, provider: str) -> Features:
     """Return the features of a provider; ovn has tags and little else."""
-    is_full = provider != "ovn"
+    is_full = provider != providers.OVN
     return Features(
         timeouts=is_full and version >= (2, 1),
         tags=version >= (2, 5),

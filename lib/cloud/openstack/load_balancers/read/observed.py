@@ -4,6 +4,7 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.read.native import (
     FloatingIp,
     Listener,
@@ -91,6 +92,11 @@ class Identity:
     twins_in_s: float = 0.0
     absent_id: str = ""
     kept: tuple[LoadBalancer, ...] = ()
+
+    def provider(self, config: settings.LoadBalancer) -> str:
+        """Return the provider of the load balancer, or of one that is created."""
+        balancer = self.load_balancer
+        return (balancer.provider if balancer else "") or config.lb_provider
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -301,17 +301,28 @@ def _second_subnet(
     batch: Batch, desired: Desired, identity: Identity, node_subnet_id: str
 ) -> str:
     """Find in the VIP's network a subnet of the second family; empty: there is none."""
-    if len(desired.families) < 2 or identity.load_balancer is not None:
+    if len(desired.families) < 2:
+        return ""
+    balancer = identity.load_balancer
+    if balancer is not None and balancer.additional_vips:
         return ""
     network_id = desired.placement.network_id
-    if not network_id:
+    if balancer is not None:
+        network_id = balancer.vip_network_id or ""
+    elif not network_id:
         first = _subnet(batch, desired.placement.subnet_id or node_subnet_id)
         network_id = first.network_id if first else ""
     if not network_id:
         return ""
     version = _VERSION[desired.families[1]]
+    key = f"IPv{version} in {network_id}"
+    if (known := batch.kept.ids.get(key)) is not None:
+        return next(iter(known), "")
     subnets_ = batch.subnets((("network_id", network_id),))
-    return next((subnet.id for subnet in subnets_ if subnet.ip_version == version), "")
+    ids = tuple(each.id for each in subnets_ if each.ip_version == version)
+    if ids or balancer is not None:
+        batch.kept.ids.put(key, ids)
+    return next(iter(ids), "")
 
 
 def _tls(

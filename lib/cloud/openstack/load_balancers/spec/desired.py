@@ -111,7 +111,8 @@ class Desired:
     known. families: the first one is the VIP's; a second one asks
     for an additional VIP. given_id: the load balancer to use. address: loadBalancerIP,
     empty: any. cidrs: the allowed clients, normalised; has_ranges: the user set them.
-    health_port: of the traffic policy Local, else 0. algorithm: lb-method.
+    health_port: of the traffic policy Local, else 0. algorithm: lb-method; empty: any,
+    so that pools keep theirs. names_algorithm: the Service names it by annotation.
     """
 
     ports: tuple[DesiredPort, ...]
@@ -130,6 +131,7 @@ class Desired:
     tls_ref: str = ""
     connection_limit: int = -1
     algorithm: str = "ROUND_ROBIN"
+    names_algorithm: bool = False
     timeouts: Timeouts = dataclasses.field(default_factory=Timeouts)
     has_affinity: bool = False
     monitored: Monitored = Monitored.NO

@@ -42,7 +42,6 @@ from lib.cloud.steps import CommonReason, Problem
 from lib.process import config as config_problems
 
 ALGORITHMS = settings.LB_METHODS
-OVN_ALGORITHM = "SOURCE_IP_PORT"
 LONGEST_TIMEOUT_MS = 24 * 24 * 60 * 60 * 1000
 MOST_RETRIES = 10
 LONGEST_MONITOR_S = 86400
@@ -121,6 +120,7 @@ def parse(
         tls_ref=tls_ref,
         connection_limit=reader.whole(keys.CONNECTION_LIMIT, -1, -1, MOST_CONNECTIONS),
         algorithm=algorithm,
+        names_algorithm=bool(reader.text(keys.METHOD)),
         timeouts=_timeouts(reader),
         has_affinity=facts.has_affinity,
         monitored=_monitored(facts, reader, config),
@@ -182,17 +182,8 @@ def _is_internal(reader: AnnotationReader, config: settings.LoadBalancer) -> boo
 
 
 def _algorithm(reader: AnnotationReader, config: settings.LoadBalancer) -> str:
-    """Choose the pools' algorithm; ovn has only one."""
+    """Choose the pools' algorithm; the plan compares it with the provider's."""
     method = reader.text(keys.METHOD) or config.lb_method
-    if config.lb_provider == "ovn" and method != OVN_ALGORITHM:
-        message = (
-            f"{reader.where(keys.METHOD)}: unsupported value"
-            f" {config_problems.quoted(method)}: must be {OVN_ALGORITHM} with provider"
-            " ovn"
-        )
-        reader.problems.append(
-            Problem(CommonReason.UNSUPPORTED, message, is_fatal=True)
-        )
     if method in ALGORITHMS:
         return method
     field = reader.where(keys.METHOD)

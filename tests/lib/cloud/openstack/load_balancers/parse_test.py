@@ -164,7 +164,7 @@ def test_all_problems_are_reported_together() -> None:
 
 
 def test_an_unknown_method_is_said_as_the_reference_says_it() -> None:
-    """Its Event, and the configured method in its place; ovn has only one."""
+    """Its Event, and the configured method in its place."""
     spec = parse.parse(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
     assert isinstance(spec, Spec)
     desired = desired_of(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
@@ -172,9 +172,6 @@ def test_an_unknown_method_is_said_as_the_reference_says_it() -> None:
     assert [problem.event for problem in spec.problems] == [
         "LoadBalancerLbMethodUnknown"
     ]
-    parsed = parse.parse(FACTS, Config(lb_provider="ovn"))
-    assert isinstance(parsed, Problems)
-    assert "SOURCE_IP_PORT" in parsed.problems[0].message
 
 
 def test_proxy_protocol_and_forwarded_for_exclude_each_other() -> None:
