@@ -43,7 +43,7 @@ def _observed(
 ) -> Decided:
     match snapshot.observed:
         case Unknown(error):
-            return _failure(snapshot, error, error.summary)
+            return _failure(snapshot, error, error.advice)
         case Seen(observed):
             plan = make_plan(target, observed, now)
             return _carry_out(snapshot, target, observed, plan)
@@ -97,7 +97,7 @@ def _go_on(
     """Apply the next step of an open plan, if its gate allows it."""
     plan, gate = resumed.plan, resumed.gate
     if isinstance(gate, Unknown):
-        return _failure(snapshot, gate.error, gate.error.summary)
+        return _failure(snapshot, gate.error, gate.error.advice)
     before = snapshot.reported or plans.TellProblems(())
     others = tuple(p for p in before.problems if p.reason is not Reason.PENDING)
     if gate.state is GateState.CLOSED:

@@ -30,11 +30,13 @@ class CloudError(Exception):
     operation: what was tried, verb-noun ("list servers"). resource: the id or name it
     was tried on. request_id: the cloud's own id of the failed request.
     was_rejected: the request was certainly not carried out; otherwise, after
-    Unavailable, the outcome is unknown.
+    Unavailable, the outcome is unknown. remedy: what ends it, as a clause, where the
+    class knows it less well; empty: a retry, or nothing that a person can do.
     """
 
     retry: ClassVar[Retry] = Retry.BACKOFF
     reason: ClassVar[str] = "CloudError"
+    usual_remedy: ClassVar[str] = ""
 
     def __init__(  # noqa: PLR0913 -- facts of one failure, by keyword
         self,
@@ -45,6 +47,7 @@ class CloudError(Exception):
         request_id: str = "",
         retry_after_s: float | None = None,
         was_rejected: bool = False,
+        remedy: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -53,6 +56,13 @@ class CloudError(Exception):
         self.request_id = request_id
         self.retry_after_s = retry_after_s
         self.was_rejected = was_rejected
+        self.remedy = self.usual_remedy if remedy is None else remedy
+
+    @property
+    def advice(self) -> str:
+        """The summary with the remedy: for the owner of the object."""
+        is_given = not self.remedy or self.remedy in self.message
+        return self.summary if is_given else f"{self.summary}; {self.remedy}"
 
     @property
     def summary(self) -> str:
@@ -77,6 +87,7 @@ class AlreadyExists(CloudError):
 
     retry = Retry.NEVER
     reason = "NameTaken"
+    usual_remedy = "delete or rename the object that has the name"
 
 
 class Ambiguous(CloudError):
@@ -84,6 +95,7 @@ class Ambiguous(CloudError):
 
     retry = Retry.NEVER
     reason = "AmbiguousMatch"
+    usual_remedy = "rename all of them but one"
 
 
 class InvalidRequest(CloudError):
@@ -91,6 +103,7 @@ class InvalidRequest(CloudError):
 
     retry = Retry.NEVER
     reason = "InvalidConfiguration"
+    usual_remedy = "correct the annotation or setting that asks for it"
 
 
 class OutOfRange(CloudError):
@@ -98,6 +111,7 @@ class OutOfRange(CloudError):
 
     retry = Retry.NEVER
     reason = "InvalidConfiguration"
+    usual_remedy = "correct the annotation or setting that asks for it"
 
 
 class AttachedElsewhere(CloudError):
@@ -136,6 +150,7 @@ class QuotaExceeded(CloudError):
 
     retry = Retry.SLOW
     reason = "QuotaExceeded"
+    usual_remedy = "raise the quota of the project, or delete what is not used"
 
 
 class LimitReached(CloudError):
@@ -143,6 +158,7 @@ class LimitReached(CloudError):
 
     retry = Retry.SLOW
     reason = "QuotaExceeded"
+    usual_remedy = "raise the limit, or delete what is not used"
 
 
 class Unauthenticated(CloudError):
@@ -150,6 +166,7 @@ class Unauthenticated(CloudError):
 
     retry = Retry.SLOW
     reason = "CredentialsRejected"
+    usual_remedy = "correct the credentials"
 
 
 class Forbidden(CloudError):
@@ -157,6 +174,10 @@ class Forbidden(CloudError):
 
     retry = Retry.SLOW
     reason = "CredentialsRejected"
+    usual_remedy = (
+        "check the roles of the credentials in the project, or remove the annotation or"
+        " setting that asks for it"
+    )
 
 
 class Unavailable(CloudError):
@@ -177,3 +198,7 @@ class Unsupported(CloudError):
 
     retry = Retry.NEVER
     reason = "Unsupported"
+    usual_remedy = (
+        "remove the annotation or setting that asks for it, or use a version or"
+        " provider that has it"
+    )

@@ -279,7 +279,7 @@ class Engine(Generic[Target, Written]):
         again after `memory.REPEAT_S`. reason: by which the write is kept as rejected.
         path: of its step.
         """
-        summary, lasts = error.summary, isinstance(error, LASTING)
+        summary, lasts = error.advice, isinstance(error, LASTING)
         if isinstance(error, errors.Busy):
             if self._memory.busy_s(uid) < LONG_S:
                 return ""

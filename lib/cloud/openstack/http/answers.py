@@ -25,7 +25,6 @@ _EXPLAINED = frozenset(
     {400, 402, 403, 404, 405, 406, 409, 410, 412, 413, 422, 423, 501}
 )
 """Statuses of a service's own refusals; others come from proxies and limiters."""
-_REMEDIES = {403: "check the roles of the credentials in the project"}
 _REQUEST = re.compile(r"\s*\(?(request[- ]id:?\s*)?req-[0-9a-f-]{36}\)?", re.IGNORECASE)
 _REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
 _NOT_FOUND_KEYS: Mapping[str, frozenset[str]] = {
@@ -59,7 +58,12 @@ class Answer:
         return 200 <= self.status < 300
 
     def error(
-        self, kind: type[errors.CloudError], message: str, operation: str, resource: str
+        self,
+        kind: type[errors.CloudError],
+        message: str,
+        operation: str,
+        resource: str,
+        remedy: str | None = None,
     ) -> errors.CloudError:
         """Convert it to an error, with all that it contains beside its status."""
         return kind(
@@ -69,6 +73,7 @@ class Answer:
             request_id=self.request_id,
             retry_after_s=self.retry_after_s,
             was_rejected=self.status < 500 and self.status != 408,
+            remedy=remedy,
         )
 
     def failure(
@@ -90,8 +95,8 @@ class Answer:
             kind, message = errors.Unavailable, f"{message}, but not from the service"
         elif self.status in _EXPLAINED and (why := explanation(self.body, secrets)):
             message = f"{message}: {why}"
-        if remedy := _REMEDIES.get(self.status):
-            message = f"{message}; {remedy}"
+        if kind is errors.Forbidden:
+            message = f"{message}; {kind.usual_remedy}"
         return self.error(kind, message, operation, resource)
 
 

@@ -13,7 +13,7 @@ import random
 import time
 import traceback
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import keystoneauth1.exceptions
@@ -67,7 +67,7 @@ class Refusal:
     """The meaning of a refusal that its status alone does not show.
 
     text: a part of what the service says, letter case aside. resource: what it is
-    about, where that is not the resource of the call.
+    about, where that is not the resource of the call. remedy: as of the error.
     """
 
     status: int
@@ -75,6 +75,7 @@ class Refusal:
     kind: type[errors.CloudError]
     message: str
     resource: str = ""
+    remedy: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -311,7 +312,7 @@ class Client:
         answer = self._send(call, deadline, send_by)
         if answer.is_success:
             return answer.body
-        refusal = _refused(call, answer)
+        refusal = _refused(call, answer, sessions.secrets(self._session))
         raise refusal or self._failure(call, answer)
 
     def _failure(self, call: Call, answer: answers.Answer) -> errors.CloudError:
@@ -395,13 +396,23 @@ def _is_of_library(error: Exception) -> bool:
     )
 
 
-def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
-    """Return the meaning of the text of an error; None if it has no special one."""
+def _refused(
+    call: Write, answer: answers.Answer, secrets: Collection[str]
+) -> errors.CloudError | None:
+    """Return the meaning of the text of an error; None if it has no special one.
+
+    What the service says follows where the text alone shows what must be corrected.
+    """
     text = answer.body.decode(errors="replace").lower()
     for refusal in call.refusals:
         if refusal.status == answer.status and refusal.text.lower() in text:
-            about = refusal.resource or call.resource
-            return answer.error(refusal.kind, refusal.message, call.operation, about)
+            about, message = refusal.resource or call.resource, refusal.message
+            if refusal.kind is errors.InvalidRequest:
+                why = answers.explanation(answer.body, secrets)
+                message = f"{message}: {why}" if why else message
+            return answer.error(
+                refusal.kind, message, call.operation, about, refusal.remedy
+            )
     return None
 
 

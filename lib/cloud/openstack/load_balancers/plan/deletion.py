@@ -199,7 +199,8 @@ def is_stuck(detach: Detach) -> tuple[Problem, ...]:
     what = f"listeners with their pools: {', '.join(owned)}; and " if owned else ""
     message = (
         f"load balancer {balancer.id} is in status ERROR and cannot be changed, so"
-        f" objects of the Service remain on it: {what}tags"
+        f" objects of the Service remain on it: {what}tags; an administrator of Octavia"
+        " must fail it over"
     )
     return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
 

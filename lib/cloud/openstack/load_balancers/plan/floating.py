@@ -113,7 +113,10 @@ def _at(case: Case, current: FloatingIp | None) -> VipEndpoint:
         endpoint = _create(case, is_attached=current is None)
         return dataclasses.replace(endpoint, address=now)
     if existing.port_id:
-        message = f"floating IP {case.desired.address}: not available: already in use"
+        message = (
+            f"floating IP {case.desired.address}: not available: already in use by port"
+            f" {existing.port_id}; detach it there, or choose another address"
+        )
         return VipEndpoint(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
     steps = () if current is None else (_free(case, current),)
     why = f"loadBalancerIP is {case.desired.address}"

@@ -50,14 +50,22 @@ def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
 
 
 _CONFLICT = client.Refusal(
-    409, "", errors.InvalidRequest, "it conflicts with an object that is in use"
+    409,
+    "",
+    errors.InvalidRequest,
+    "it conflicts with an object that is in use",
+    remedy="change that object, or the annotation or setting that asks for it",
 )
 """Any other conflict: as long as nothing changes, it is refused again."""
 _NO_PORTS_LEFT = client.Refusal(
     409, "quota", errors.QuotaExceeded, "the project's network quota is used up"
 )
 _NO_ADDRESSES_LEFT = client.Refusal(
-    409, NO_ADDRESS_LEFT, errors.LimitReached, "the subnet has no address left"
+    409,
+    NO_ADDRESS_LEFT,
+    errors.LimitReached,
+    "the subnet has no address left",
+    remedy="name another subnet, or delete ports and floating IPs that are not used",
 )
 _BALANCER_REFUSALS = (
     client.Refusal(
@@ -106,7 +114,11 @@ _NETWORK_REFUSALS = (
     ),
     *(
         client.Refusal(
-            409, text, errors.InvalidRequest, "the address is already in use"
+            409,
+            text,
+            errors.InvalidRequest,
+            "the address is already in use",
+            remedy="choose another address, or release it",
         )
         for text in ("already allocated", "already has a floating ip")
     ),
@@ -116,6 +128,7 @@ _NETWORK_REFUSALS = (
         "not reachable",
         errors.InvalidRequest,
         "no router connects the floating network and the load balancer's subnet",
+        remedy="add a router, or correct floating-network-id or subnet-id",
     ),
     client.Refusal(
         400,
@@ -137,6 +150,7 @@ _GROUP_USED = client.Refusal(
     "in use",
     errors.InvalidRequest,
     "the security group is in use on ports that can't be seen",
+    remedy="an administrator must remove it from those ports",
 )
 """Source: neutron/extensions/securitygroup.py, SecurityGroupInUse."""
 _NO_ADMIN = client.Refusal(
@@ -144,6 +158,7 @@ _NO_ADMIN = client.Refusal(
     "",
     errors.Forbidden,
     "only Octavia's admins may do that, with the role load-balancer_admin",
+    remedy="give the credentials that role, or remove the annotation on-error",
 )
 
 
@@ -238,6 +253,12 @@ def _of_creation(fields: Body) -> tuple[client.Refusal, ...]:
     which = f"the address {address}" if address else "the address or port"
     message = f"{which} is already in use or not available"
     return more + tuple(
-        client.Refusal(409, text, errors.InvalidRequest, message)
+        client.Refusal(
+            409,
+            text,
+            errors.InvalidRequest,
+            message,
+            remedy="choose another address or port, or release it",
+        )
         for text in ("already allocated", "already in use")
     )

@@ -30,7 +30,7 @@ from lib.cloud.openstack.load_balancers.read.native import (
     Pool,
 )
 from lib.cloud.openstack.load_balancers.read.observed import Children, Relation
-from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec import annotations, names
 from lib.cloud.openstack.load_balancers.spec.desired import DesiredPort
 from lib.cloud.steps import Problem, Step, grouped
 
@@ -120,7 +120,8 @@ def conflicts(place: TreePlace, context: Context) -> tuple[Problem, ...]:
         return ()
     message = (
         f"load balancer {place.balancer.id}: ports {', '.join(conflicting)}: already in"
-        " use by listeners that the Service does not own"
+        " use by listeners that the Service does not own; choose other ports, or"
+        f" another load balancer by annotation {annotations.LOAD_BALANCER_ID}"
     )
     return (Problem(Reason.PORT_CONFLICT, message, is_fatal=True),)
 
@@ -318,8 +319,9 @@ def _listener_changes(context: Context, listener: Listener) -> Body:
 
 def _pool_changes(context: Context, pool: Pool) -> Body:
     changed: Body = {}
-    if pool.lb_algorithm != context.desired.algorithm:
-        changed["lb_algorithm"] = context.desired.algorithm
+    algorithm = context.desired.algorithm
+    if algorithm and pool.lb_algorithm != algorithm:
+        changed["lb_algorithm"] = algorithm
     changed |= session_affinity.changes(context.desired, pool)
     return changed | _switched_on(pool)
 

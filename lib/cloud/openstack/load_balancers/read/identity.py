@@ -20,7 +20,7 @@ from lib.cloud.openstack.load_balancers.read.native import (
     LoadBalancer,
 )
 from lib.cloud.openstack.load_balancers.read.observed import Identity, Relation
-from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec import annotations, names
 from lib.cloud.openstack.load_balancers.spec.desired import Desired, Hints
 from lib.cloud.steps import CommonReason, Problem
 
@@ -540,7 +540,10 @@ def _by_address(
     ]
     if len(matching) > 1:
         ids = ", ".join(sorted(balancer.id for balancer in matching))
-        message = f"several load balancers have the Service's name and address: {ids}"
+        message = (
+            f"several load balancers have the Service's name and address: {ids}; name"
+            f" the one to be used in annotation {annotations.LOAD_BALANCER_ID}"
+        )
         problem = Problem(CommonReason.AMBIGUOUS, message, is_fatal=True)
         return Identity(going=going, problem=problem)
     if matching:
