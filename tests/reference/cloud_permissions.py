@@ -50,7 +50,12 @@ OF_ORPHANS = frozenset(
         "delete volume",
     }
 )
-"""Writes of `mooring orphans --delete`; mooring has no other."""
+"""Writes of `mooring orphans --delete`."""
+OF_ADOPTION = frozenset(
+    {"update listeners", "update floatingips", "update loadbalancers"}
+)
+"""Writes of `mooring adopt load-balancer`; mooring has no other."""
+OF_TOOL = OF_ORPHANS | OF_ADOPTION
 READ_BY_ORPHANS = frozenset({"list volumes", "get volume"})
 """What mooring reads of Cinder, apart from the doctor's quotas."""
 
@@ -622,7 +627,7 @@ def _makes(component: str, call: Call) -> bool:
         return True
     if call.place.startswith("volumes/"):
         return call.operation in READ_BY_ORPHANS | OF_ORPHANS
-    return call.method == "GET" or call.operation in OF_ORPHANS
+    return call.method == "GET" or call.operation in OF_TOOL
 
 
 def _table(

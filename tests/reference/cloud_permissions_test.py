@@ -52,7 +52,7 @@ def test_writes_of_mooring_exist() -> None:
         for (_, call, operation), names in users.items()
         if cloud_permissions.TOOL in names and not call.startswith("GET")
     }
-    assert written == cloud_permissions.OF_ORPHANS
+    assert written == cloud_permissions.OF_TOOL
 
 
 def test_admin_is_explained() -> None:

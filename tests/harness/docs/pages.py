@@ -24,10 +24,11 @@ FOLLOWED: Sequence[tuple[str, str]] = (
     ("docs/how-to/roll-back.md", "To an earlier version"),
     ("docs/how-to/roll-back.md", "To the reference"),
     ("docs/how-to/install.md", ""),
+    ("docs/how-to/restore-a-cluster.md", ""),
 )
 """Pages and sections of which `kubectl`, `helm` and `mooring` run on the lab, in order.
 
-tests/lab/services/pages_test.py follows them.
+tests/lab/services/pages_test.py follows them, and restore_test.py beside it the last.
 """
 
 REASONS: Mapping[str, str] = {

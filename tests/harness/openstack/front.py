@@ -58,6 +58,27 @@ def _accepted(service: str, method: str, path: str) -> int:
     return 0
 
 
+Forge = Callable[[str, str, str, int, bytes], tuple[int, bytes]]
+"""Takes service, method, path, status and body of an answer; returns what is sent."""
+
+
+def _genuine(
+    service: str, method: str, path: str, status: int, body: bytes
+) -> tuple[int, bytes]:
+    del service, method, path
+    return status, body
+
+
+Pace = Callable[[str, str, str], float]
+"""Takes service, method and path of a call; returns the bytes of its body that are sent
+in a second, or 0.0: all at once."""
+
+
+def _fast(service: str, method: str, path: str) -> float:
+    del service, method, path
+    return 0.0
+
+
 def _unchanged(service: str, path: str, headers: Headers) -> str:
     del service, headers
     return path
@@ -68,7 +89,8 @@ class Front:
 
     down: services that are refused: the connection ends without an answer. came: told
     of each call before it continues or is refused, whatever becomes of who asked.
-    before: see `Before`. refuse: see `Refuse`. calls: all that came so far.
+    before: see `Before`. refuse: see `Refuse`. forge: see `Forge`. pace: see `Pace`.
+    calls: all that came so far.
     """
 
     def __init__(self, upstream: Mapping[str, int]) -> None:
@@ -77,6 +99,8 @@ class Front:
         self.came: Came = _unnoticed
         self.before: Before = _unchanged
         self.refuse: Refuse = _accepted
+        self.forge: Forge = _genuine
+        self.pace: Pace = _fast
         self.calls: list[Call] = []
         self._upstream = upstream
         self._servers = {name: _Server(name, self) for name in upstream}
@@ -201,13 +225,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def _answer(self, answer: http.client.HTTPResponse, text: bytes) -> None:
-        self.send_response_only(answer.status)
+        front, call = self.server.front, (self.server.service, self.command, self.path)
+        status, text = front.forge(*call, answer.status, text)
+        self.send_response_only(status)
         for name, value in answer.getheaders():
             if name.lower() not in _OWN_HEADERS:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(text)
+        rate = front.pace(*call)
+        for at in range(0, len(text), 1) if rate else ():
+            self.wfile.write(text[at : at + 1])
+            time.sleep(1 / rate)
+        if not rate:
+            self.wfile.write(text)
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
