@@ -174,10 +174,7 @@ class Forbidden(CloudError):
 
     retry = Retry.SLOW
     reason = "CredentialsRejected"
-    usual_remedy = (
-        "check the roles of the credentials in the project, or remove the annotation or"
-        " setting that asks for it"
-    )
+    usual_remedy = "check the roles of the credentials in the project"
 
 
 class Unavailable(CloudError):

@@ -242,6 +242,7 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
     calls.circuit("compute", is_open=False)
     metrics.InstanceMetrics(registry)
     metrics.DeletionMetrics(registry)
+    metrics.NodeProblemMetrics(registry).watch(dict)
     daemon_metrics.LeaderMetrics("lease", registry)
     metrics.BalancerMetrics(registry, cloud_conf.REFERENCE)
     metrics.RouteMetrics(registry)

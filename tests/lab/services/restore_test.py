@@ -86,7 +86,7 @@ def adopt(room: Room, id_: str, name: str) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "owned until now by Service" in shown.stdout
     assert "Nothing was changed" in shown.stdout
-    assert inventory.changes(before, inventory.take(room.mine.connection)) == []
+    assert not inventory.changes(before, inventory.take(room.mine.connection))
     done = tool.mooring_process(*carry_out[1:])
     print(done.stdout, done.stderr)
     assert (done.returncode, done.stderr) == (0, "")

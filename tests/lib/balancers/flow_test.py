@@ -90,7 +90,8 @@ def test_what_the_cloud_refuses_is_told_and_tried_more_and_more_seldom(
     assert took_s >= 4 * failure.SLOW_S
     failed = (
         "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to ensure "
-        "load balancer: create: no load balancer is left"
+        "load balancer: create: no load balancer is left; raise the quota of the"
+        " project, or delete what is not used"
     )
     assert new_events(ground, process) == sorted([*ENSURED, failed])
 
@@ -113,7 +114,7 @@ def test_nodes_that_can_not_be_given_are_told_in_the_words_of_the_reference(
         "Normal UpdatedLoadBalancer: Updated load balancer with new hosts",
         "Warning UpdateLoadBalancerFailed: Error updating load balancer with new hosts"
         f" [{names}] [node names limited, total number of nodes: 25], error: change: no"
-        " member is left",
+        " member is left; raise the quota of the project, or delete what is not used",
     ]
 
 

@@ -172,7 +172,12 @@ def test_a_cloud_that_goes_and_comes_is_told_on_the_lease(
     until(lambda: len(running.said_of("Lease")) == 2)
     lease = ("cloud-controller-manager", "kube-system")
     assert running.said_of("Lease") == [
-        ("Warning", "CredentialsRejected", "list servers: refused", *lease),
+        (
+            "Warning",
+            "CredentialsRejected",
+            "list servers: refused; correct the credentials",
+            *lease,
+        ),
         (
             "Normal",
             "CloudAvailable",

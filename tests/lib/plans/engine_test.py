@@ -256,7 +256,7 @@ def test_a_lasting_refusal_is_reported_once_and_counted_until_a_write_succeeds()
 ):
     scene = Scene()
     error = errors.QuotaExceeded("no more routes", operation="add route")
-    assert scene.engine.refusal("u1", error) == error.summary
+    assert scene.engine.refusal("u1", error) == error.advice
     assert scene.engine.refusal("u1", error) == ""
     assert scene.memory.problems() == {CommonReason.REFUSED: 1}
     scene.carry_out("u1", TARGET, STEPS)
@@ -445,7 +445,7 @@ def test_refusals_of_one_plan_stand_while_its_other_steps_are_accepted() -> None
         for other in model.left_after(action, REFUSED, ()):
             assert isinstance(other, model.ApplyStep)
             scene.engine.apply("u1", other)
-    assert reports == [REFUSED.summary, ""]
+    assert reports == [REFUSED.advice, ""]
 
 
 def test_how_long_a_write_is_rejected() -> None:

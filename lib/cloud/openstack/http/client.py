@@ -68,6 +68,7 @@ class Refusal:
 
     text: a part of what the service says, letter case aside. resource: what it is
     about, where that is not the resource of the call. remedy: as of the error.
+    shows_text: what the service says follows the message.
     """
 
     status: int
@@ -76,6 +77,7 @@ class Refusal:
     message: str
     resource: str = ""
     remedy: str | None = None
+    shows_text: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -399,15 +401,12 @@ def _is_of_library(error: Exception) -> bool:
 def _refused(
     call: Write, answer: answers.Answer, secrets: Collection[str]
 ) -> errors.CloudError | None:
-    """Return the meaning of the text of an error; None if it has no special one.
-
-    What the service says follows where the text alone shows what must be corrected.
-    """
+    """Return the meaning of the text of an error; None if it has no special one."""
     text = answer.body.decode(errors="replace").lower()
     for refusal in call.refusals:
         if refusal.status == answer.status and refusal.text.lower() in text:
             about, message = refusal.resource or call.resource, refusal.message
-            if refusal.kind is errors.InvalidRequest:
+            if refusal.shows_text:
                 why = answers.explanation(answer.body, secrets)
                 message = f"{message}: {why}" if why else message
             return answer.error(

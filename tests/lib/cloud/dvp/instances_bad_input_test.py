@@ -67,7 +67,7 @@ def refusal(
 CASES: Mapping[str, Case] = {
     "two VMs with one hostname": Case(
         [vm("a", hostname="bad"), vm("b", hostname="bad")],
-        message="find VM bad: 2 VMs have this name",
+        message="find VM bad: 2 VMs have this name; rename all of them but one",
         reason="AmbiguousMatch",
     ),
     "VM without address": Case(
@@ -95,7 +95,7 @@ CASES: Mapping[str, Case] = {
     ),
     "expired token": Case(
         fault=refusal(kube_errors.Unauthorized, 401, "Unauthorized"),
-        message="list virtualmachines: Unauthorized",
+        message="list virtualmachines: Unauthorized; correct the credentials",
         reason="CredentialsRejected",
     ),
     "kubeconfig of another project": Case(
@@ -106,7 +106,8 @@ CASES: Mapping[str, Case] = {
             " list resource",
         ),
         message="list virtualmachines: virtualmachines.virtualization.deckhouse.io is"
-        ' forbidden: User "u" cannot list resource',
+        ' forbidden: User "u" cannot list resource; check the roles of the credentials'
+        " in the project",
         reason="CredentialsRejected",
     ),
     "API group missing": Case(

@@ -41,11 +41,15 @@ def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
     """Report that an object named by a request does not exist: in several wordings."""
     message = f"a requested {word} does not exist, or may not be used"
     kind = errors.InvalidRequest
-    return (
-        client.Refusal(400, f"{word} {id_}", kind, message),
-        client.Refusal(404, f"{word} {id_}", kind, message),
-        client.Refusal(400, f"invalid {word.replace(' ', '_')}", kind, message),
-        client.Refusal(400, f"invalid {word}", kind, message),
+    texts = (
+        (400, f"{word} {id_}"),
+        (404, f"{word} {id_}"),
+        (400, f"invalid {word.replace(' ', '_')}"),
+        (400, f"invalid {word}"),
+    )
+    return tuple(
+        client.Refusal(status, text, kind, message, shows_text=True)
+        for status, text in texts
     )
 
 
@@ -55,6 +59,7 @@ _CONFLICT = client.Refusal(
     errors.InvalidRequest,
     "it conflicts with an object that is in use",
     remedy="change that object, or the annotation or setting that asks for it",
+    shows_text=True,
 )
 """Any other conflict: as long as nothing changes, it is refused again."""
 _NO_PORTS_LEFT = client.Refusal(
@@ -93,7 +98,11 @@ _BALANCER_REFUSALS = (
         for text in ("already has a", "another listener", "another member")
     ),
     client.Refusal(
-        400, "provider", errors.InvalidRequest, "lb-provider is not enabled there"
+        400,
+        "provider",
+        errors.InvalidRequest,
+        "lb-provider is not enabled there",
+        shows_text=True,
     ),
     *_missing("subnet"),
     *_missing("network"),
@@ -153,6 +162,15 @@ _GROUP_USED = client.Refusal(
     remedy="an administrator must remove it from those ports",
 )
 """Source: neutron/extensions/securitygroup.py, SecurityGroupInUse."""
+_ADDRESS_OF_ADMINS = client.Refusal(
+    403,
+    "",
+    errors.Forbidden,
+    "only administrators may choose the address of a new floating IP",
+    remedy="remove loadBalancerIP, or have an administrator create the floating IP",
+    shows_text=True,
+)
+"""Source: neutron/conf/policies/floatingip.py, floating_ip_address."""
 _NO_ADMIN = client.Refusal(
     403,
     "",
@@ -231,6 +249,8 @@ def _refusals(step: Step, action: Action) -> tuple[client.Refusal, ...]:
     match action.kind, step.verb:
         case Kind.LOAD_BALANCER, Verb.CREATE:
             return (*_of_creation(action.fields), *_BALANCER_REFUSALS)
+        case Kind.FLOATING_IP, Verb.CREATE if "floating_ip_address" in action.fields:
+            return (_ADDRESS_OF_ADMINS, *_NETWORK_REFUSALS)
         case Kind.PORT, Verb.CHANGE:
             return (_GROUP_GONE, *_NETWORK_REFUSALS)
         case Kind.SECURITY_GROUP, Verb.DELETE:
