@@ -58,7 +58,7 @@ class Instance:
     longer knows it; type_problem is the reason then, as a clause.
     zone, region: empty when the cloud has none; already fit to be label values.
     labels: further Node labels of this cloud, key to value. address_problem: why the
-    addresses that it has do not count; empty: they do.
+    addresses that it has are ignored; empty: they are not.
     """
 
     id: InstanceId

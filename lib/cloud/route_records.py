@@ -2,8 +2,8 @@
 
 One ConfigMap holds the records of all tables of a cluster, one key each. A record with
 a longer text than SPLIT_BYTES is divided among PARTS ConfigMaps: an entry is in the
-part of its podCIDR, under the same key, and a key in the first ConfigMap marks the
-record as split. A record is the union of its texts, so that a text may be written to
+part of its podCIDR, under the same key, and a key in the first ConfigMap shows that the
+record is split. A record is the union of its texts, so that a text may be written to
 its part before it is removed from another.
 
 A text whose checksum is not that of its entries was edited by hand: it is not readable,
@@ -26,14 +26,14 @@ KEY = f"{NAMESPACE}/{NAME}"
 PARTS = 8
 """ConfigMaps of a split record: 5,000 Nodes with two families need 2.4 MB together.
 
-The Role in charts/openstack-ccm/files/rbac.yaml has the names."""
+The Role of the chart has their names."""
 SPLIT_BYTES = 256 * 1024
 """Longest text that is not split; a record with a former table and its unreadable texts
 fits into a ConfigMap as well.
 
 Source: Kubernetes core/v1 ConfigMap: at most 1 MiB of data."""
 SPLIT = ".parts"
-"""Suffix of the key that marks a record as split; its value is PARTS."""
+"""Suffix of the key of a record that is split; its value is PARTS."""
 VERSION = 1
 UNREADABLE = ".unreadable"
 """Suffix of the key that keeps a text which could not be read."""
@@ -54,12 +54,17 @@ def name(part: int) -> str:
 
 
 def has_parts(data: Mapping[str, str]) -> bool:
-    """Report whether the first ConfigMap has the mark of a record that is split."""
-    return any(key.endswith(SPLIT) for key in data)
+    """Report whether the first ConfigMap shows a record that is split."""
+    return any(map(is_split_key, data))
+
+
+def is_split_key(key: str) -> bool:
+    """Report whether a key shows that a record is split."""
+    return key.endswith(SPLIT)
 
 
 def is_split(record: Record, data: Mapping[str, str]) -> bool:
-    """Report whether a record is marked as split. data: of the first ConfigMap."""
+    """Report whether a record is split. data: of the first ConfigMap."""
     return f"{key(record)}{SPLIT}" in data
 
 
@@ -67,7 +72,7 @@ def shares(record: Record) -> Sequence[Record]:
     """Divide a record among PARTS, each entry by its podCIDR.
 
     An entry never moves to another part, and all entries of a Node that joins are
-    written at once.
+    written together.
     """
     entries: list[list[Recorded]] = [[] for _ in range(PARTS)]
     for recorded in record.entries:

@@ -106,7 +106,7 @@ def _records(
 ) -> Iterator[Action]:
     """Return the writes of a record that changes; an unreadable text is kept.
 
-    A record that is split gets its mark before its parts, and the first part, which
+    The key that shows the split comes before the parts, and the first part, which
     has held all of it, comes last: so a kill leaves no entry without a record.
     """
     if plan.record is None or record is None:
@@ -114,20 +114,21 @@ def _records(
     key, first = route_records.key(record), snapshot.stored.part(0).data
     is_over = is_former and not plan.record.entries
     text = route_records.written(plan.record)
-    is_marked = route_records.is_split(record, first)
-    if not is_marked and len(text) <= route_records.SPLIT_BYTES:
+    is_split = route_records.is_split(record, first)
+    is_short = len(text) <= route_records.SPLIT_BYTES
+    if not is_split and (is_short or not snapshot.stored.may_split):
         yield from _text(snapshot, 0, record, None if is_over else text)
         return
-    mark = f"{key}{route_records.SPLIT}"
-    if not is_marked:
-        yield model.WriteRecord(((mark, str(route_records.PARTS)),))
+    split_key = f"{key}{route_records.SPLIT}"
+    if not is_split:
+        yield model.WriteRecord(((split_key, str(route_records.PARTS)),))
     numbered = list(
         enumerate(map(route_records.written, route_records.shares(plan.record)))
     )
     for part, share in (*numbered[1:], numbered[0]):
         yield from _text(snapshot, part, record, None if is_over else share)
     if is_over:
-        yield model.WriteRecord(((mark, None),))
+        yield model.WriteRecord(((split_key, None),))
 
 
 def _text(

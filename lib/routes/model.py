@@ -70,9 +70,13 @@ class StoredPart:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stored:
-    """The ConfigMaps of records: the first one alone, or all parts."""
+    """The ConfigMaps of records: the first one alone, or all parts.
+
+    may_split: False: the Role of a former chart does not allow to read the other parts.
+    """
 
     parts: tuple[StoredPart, ...] = (StoredPart(),)
+    may_split: bool = True
 
     def part(self, number: int) -> StoredPart:
         """Return a part; one that was not read is absent."""
@@ -87,7 +91,7 @@ class Stored:
         count = max(len(self.parts), number + 1)
         parts = [self.part(index) for index in range(count)]
         parts[number] = part
-        return Stored(tuple(parts))
+        return dataclasses.replace(self, parts=tuple(parts))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """The ConfigMaps of records: read, and each written upon the version that was read."""
 
+import dataclasses
+
 import msgspec
 
 from lib.cloud import route_records
@@ -39,6 +41,7 @@ class Records:
         self._reading = reading
         self._writing = writing
         self._known: Stored | None = None
+        self._may_split = True
 
     def read(self, *, is_fresh: bool) -> Stored:
         """Return the ConfigMaps; is_fresh: as they are now.
@@ -47,7 +50,8 @@ class Records:
             KubeError: one could not be read.
         """
         if is_fresh or self._known is None:
-            self._known = read(self._reading)
+            stored = read(self._reading)
+            self._known = dataclasses.replace(stored, may_split=self._may_split)
         return self._known
 
     def write(
@@ -62,6 +66,8 @@ class Records:
             unknown.
         """
         self._known = None
+        if any(route_records.is_split_key(key) and text for key, text in changes):
+            self._require_parts()
         try:
             answer = self._write(stored.part(part), part, dict(changes))
         except (errors.NotFound, errors.AlreadyExists) as error:
@@ -73,6 +79,23 @@ class Records:
             ) from error
         self._known = stored.replaced(part, answer)
         return self._known
+
+    def _require_parts(self) -> None:
+        """Check that the other parts can be read, before a record is split.
+
+        Raises:
+            Conflict: not with the Role of the chart: it is decided again without them.
+        """
+        try:
+            _read(self._reading, 1)
+        except errors.Forbidden as error:
+            self._may_split = False
+            raise errors.Conflict(
+                f"the record stays in one ConfigMap: {error.message}",
+                operation="write record",
+                status=409,
+                reason="Conflict",
+            ) from error
 
     def _write(
         self, stored: StoredPart, part: int, changes: dict[str, str | None]

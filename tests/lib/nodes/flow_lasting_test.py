@@ -374,8 +374,8 @@ def test_a_state_that_does_not_end_is_reported(name: str) -> None:
         rows = [message for _, reason, message in period if reason == state.event]
         assert rows, period
         assert all(part in rows[0] for part in state.message)
-    for one, other in itertools.pairwise(scene.events):
-        assert one == other, "the same text each time: the Event is counted up"
+    for earlier, later in itertools.pairwise(scene.events):
+        assert earlier == later, "the same text each time: the Event is counted up"
     state.end(scene)
     scene.run(2 * PERIOD_S)
     assert not any(scene.samples.last.values())

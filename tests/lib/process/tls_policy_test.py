@@ -28,25 +28,25 @@ def shaken(
     client = ssl.create_default_context(cadata=pair.certificate.decode())
     client.maximum_version = highest
     client.set_ciphers(offered)
-    ours, theirs = socket.socketpair()
+    client_end, server_end = socket.socketpair()
 
     def accept() -> None:
         try:
-            with server.wrap_socket(theirs, server_side=True) as connection:
+            with server.wrap_socket(server_end, server_side=True) as connection:
                 connection.recv(1)
         except OSError:
-            theirs.close()
+            server_end.close()
 
     thread = threading.Thread(target=accept)
     thread.start()
     try:
-        with client.wrap_socket(ours, server_hostname="localhost") as connection:
+        with client.wrap_socket(client_end, server_hostname="localhost") as connection:
             cipher = connection.cipher()
             return (connection.version() or "", cipher[0] if cipher else "")
     except OSError:
         return None
     finally:
-        ours.close()
+        client_end.close()
         thread.join()
 
 

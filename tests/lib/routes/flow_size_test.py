@@ -9,7 +9,8 @@ import pytest
 from lib.cloud import route_records
 from lib.cloud.openstack.fake import wire
 from lib.cloud.routes import AddressPair, Entry, Route
-from lib.kube import resources
+from lib.kube import errors, resources
+from lib.kube.fake import calls
 from lib.routes.model import Topic
 from tests.harness.routing import memory
 
@@ -222,3 +223,21 @@ def test_an_edited_part_is_kept_and_written_again() -> None:
     assert recorded(ground) == entries(ground)
     (event,) = (e for e in process.tell() if "RecordUnreadable" in e)
     assert f"ConfigMap kube-system/{name}: {key}" in event
+
+
+@pytest.mark.usefixtures("small")
+def test_without_the_rights_of_the_chart_the_record_stays_in_one_config_map() -> None:
+    """The image is newer than the chart, whose Role names the first ConfigMap alone."""
+    ground = ground_of(FEW)
+
+    def deny(call: calls.Call) -> None:
+        if call.name and call.name.startswith(f"{route_records.NAME}-"):
+            raise errors.Forbidden("no", operation="GET", status=403)
+
+    ground.api.before_call = deny
+    process = memory.Process(ground)
+    process.settle()
+    assert set(ground.records()) == {route_records.NAME}
+    assert recorded(ground) == entries(ground)
+    assert len(ground.routes()) == FEW
+    assert process.tell() == []
