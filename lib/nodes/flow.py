@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from lib.cloud.model import InstanceRef
+from lib.kube import errors as kube_errors
 from lib.kube import nodes as kube_nodes
 from lib.kube import store
 from lib.kube.nodes import Node

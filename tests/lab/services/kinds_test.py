@@ -23,7 +23,7 @@ from tests.harness.services.balancing import Counted, Room
 
 INTERNAL = {keys.INTERNAL: "true"}
 FLAGS = ("--lb-drift-period=10s",)
-CALL_S = 5.0
+CALL_S = 10.0
 """Time-out of one call of the cloud."""
 LIE_S = 40.0
 """Twice as long as it took until everything was created again."""
@@ -79,7 +79,7 @@ def absent(
 
 def test_a_cloud_that_reports_all_as_absent_costs_no_address(room: Room) -> None:
     """Lists are empty and each read is a 404, for longer than two drift checks."""
-    names = [f"here-{number}" for number in range(3)]
+    names = [f"here-{number}" for number in range(4)]
     for name in names:
         room.services.make(name, INTERNAL)
     before = {name: served(room, name) for name in names}

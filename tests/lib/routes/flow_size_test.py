@@ -10,12 +10,11 @@ from lib.cloud import route_records
 from lib.cloud.openstack.fake import wire
 from lib.cloud.routes import AddressPair, Entry, Route
 from lib.kube import errors, resources
-from lib.kube.fake import calls
+from lib.kube.fake import calls, objects
 from lib.routes.model import Topic
 from tests.harness.routing import memory
 
-MANY, LONG = 1800, 245
-"""Nodes, and characters of their names: as large as 5,000 with usual names."""
+MANY = 700
 FEW = 12
 SPLIT_BYTES = 1000
 """For clusters of a few Nodes."""
@@ -29,9 +28,9 @@ def ground_of(nodes: int) -> memory.Ground:
     return ground
 
 
-def join(ground: memory.Ground, number: int, prefix: str = "node") -> None:
+def join(ground: memory.Ground, number: int) -> None:
     address = ipaddress.ip_address("10.100.0.0") + 32 * number
-    ground.node(f"{prefix}-{number}", f"{address}/27")
+    ground.node(f"node-{number}", f"{address}/27")
 
 
 def recorded(ground: memory.Ground) -> set[Entry]:
@@ -49,19 +48,19 @@ def entries(ground: memory.Ground) -> set[Entry]:
     return observed
 
 
-def test_nodes_whose_record_is_larger_than_a_config_map_get_their_routes() -> None:
-    """One text of all would be refused."""
-    ground = memory.Ground("10.42.0.0/16")
-    for number in range(MANY):
-        join(ground, number, "n" * LONG)
+def test_nodes_whose_record_is_larger_than_a_config_map_get_their_routes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With both limits a tenth of the real ones: one text of all would be refused."""
+    monkeypatch.setattr(objects, "CONFIG_MAP_BYTES", objects.CONFIG_MAP_BYTES // 10)
+    monkeypatch.setattr(route_records, "SPLIT_BYTES", route_records.SPLIT_BYTES // 10)
+    ground = ground_of(MANY)
     process = memory.Process(ground)
     process.settle()
     assert len(ground.routes()) == MANY
     assert len(ground.records()) == route_records.PARTS
-    size = sum(
-        len(text) for data in ground.records().values() for text in data.values()
-    )
-    assert size > 1024 * 1024
+    texts = [text for data in ground.records().values() for text in data.values()]
+    assert sum(map(len, texts)) > objects.CONFIG_MAP_BYTES
     assert recorded(ground) == entries(ground)
 
 
