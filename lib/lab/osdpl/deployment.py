@@ -62,6 +62,12 @@ def manifest(
             "infra": group,
         },
         "features": {
+            # A volume of several Nodes: Glance has several replicas.
+            "glance": {
+                "backends": {
+                    "file": {"images": {"pvc": {"storage_class_name": STORAGE_CLASS}}}
+                }
+            },
             "neutron": {"tunnel_interface": "ens3"},
             "nova": {"live_migration_interface": "ens3"},
         },

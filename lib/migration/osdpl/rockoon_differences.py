@@ -18,59 +18,92 @@ class RockoonDifference:
 
 DIFFERENCES = (
     RockoonDifference(
-        "UDP port of VXLAN",
-        "4790",
-        "4789",
-        "hosts with different ports do not reach each other: set"
-        " `conf.plugins.openvswitch_agent.agent.vxlan_udp_port` in the values of"
-        " neutron",
-    ),
-    RockoonDifference(
-        "`dns_domain` of Neutron",
-        "openstack.internal",
-        "`internal_domain_name`",
-        "names of ports change",
-    ),
-    RockoonDifference(
         "firewall driver",
         "openvswitch",
         "openvswitch",
         "ports of clouds that had iptables_hybrid have to be plugged again",
     ),
     RockoonDifference(
-        "`enforce_scope`, `enforce_new_defaults`",
-        "false without `strict_admin`",
-        "defaults of the programs",
-        "permissions change: set them in `conf.<program>.oslo_policy`",
+        "preset: network policies, clean-up of databases, StackLight, TLS of"
+        " public endpoints",
+        "on",
+        "off; certificates are set, nothing terminates TLS",
+        "reported as unsupported where a spec turns them on; a gateway of your"
+        " own terminates TLS",
     ),
     RockoonDifference(
-        "`allow_automatic_l3agent_failover`",
-        "false",
-        "default of the chart",
-        "routers move by themselves",
-    ),
-    RockoonDifference(
-        "network policies, clean-up of databases, StackLight",
-        "on by preset",
-        "off",
-        "not supported yet",
+        "log levels of the preset",
+        "DEBUG for cinder, neutron, nova and octavia",
+        "INFO",
+        "set `features.logging`",
     ),
     RockoonDifference(
         "metering of Neutron",
         "on",
         "off",
-        "set `service_plugins` in the values",
+        "set `service_plugins` in the values of neutron",
     ),
     RockoonDifference(
-        "novncproxy",
-        "network of the pod",
-        "network of the host",
-        "a port of the control plane Nodes is used",
+        "message bus",
+        "own ones for Nova and Neutron from size small on",
+        "one",
+        "notifications and calls share it",
     ),
     RockoonDifference(
-        "worker processes, probes, time-outs of agents",
-        "own values",
-        "those of the charts",
-        "set in `services.<service>.<chart>.values`",
+        "users of RabbitMQ",
+        "made by the server's chart",
+        "made by a Job of each chart",
+        "none",
+    ),
+    RockoonDifference(
+        "restart of the L3 agents in an upgrade",
+        "by hand (OnDelete)",
+        "one Node at a time",
+        "routers of a Node move or wait while its agent restarts",
+    ),
+    RockoonDifference(
+        "images: `show_multiple_locations`, CORS, clean-up by a CronJob",
+        "set",
+        "defaults of the chart",
+        "set in `conf.glance`",
+    ),
+    RockoonDifference(
+        "Keystone: `allow_expired_window`, CADF notifications",
+        "172800, cadf",
+        "defaults of Keystone",
+        "long operations fail once a token has expired: set in"
+        " `conf.keystone.token`",
+    ),
+    RockoonDifference(
+        "Nova: `cpu_mode`, `live_migration_permit_auto_converge`, swtpm,"
+        " workarounds",
+        "host-model, true, on, set",
+        "`features.nova.vcpu_type`, defaults of Nova",
+        "set in `conf.nova.libvirt`",
+    ),
+    RockoonDifference(
+        "etcd: compaction, heartbeat",
+        "a CronJob, 500 ms",
+        "defaults of the chart",
+        "the key space grows: set `manifests.cron_job_db_compact`, if the chart"
+        " has it",
+    ),
+    RockoonDifference(
+        "probes of Open vSwitch, libvirt and the agents",
+        "own periods",
+        "those of the chart",
+        "a hanging agent restarts later",
+    ),
+    RockoonDifference(
+        "Horizon: upload of images, sticky sessions, check of passwords",
+        "direct, cookie, on",
+        "through the pod, one cache, off",
+        "set in `conf.horizon.local_settings`",
+    ),
+    RockoonDifference(
+        "monitoring of MariaDB",
+        "on",
+        "off",
+        "no exporter",
     ),
 )

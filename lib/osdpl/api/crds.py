@@ -1,7 +1,8 @@
 """CustomResourceDefinitions of the operator.
 
 The files under charts/osdpl-controller/crds are written from these; a test compares
-them. Objects are closed: the API server refuses or drops unknown fields.
+them. The API server keeps unknown fields of an OpenStackDeployment: it would drop them
+for clients without strict validation. Webhook and controller refuse them by name.
 """
 
 from typing import Any
@@ -20,6 +21,7 @@ from lib.osdpl.api.schema_types import (
     list_of,
     map_of,
     nullable,
+    preserving,
 )
 
 _INT64: Schema = {"type": "integer", "format": "int64"}
@@ -36,7 +38,7 @@ UPGRADE = ("from", "to", "service", "progress", "waiting_for")
 
 def openstack_deployment() -> model.Tree:
     """Return the CRD of OpenStackDeployment."""
-    properties = {"spec": schema.spec(), "status": _deployment_status()}
+    properties = {"spec": preserving(schema.spec()), "status": _deployment_status()}
     columns = (
         ("OpenStack", "string", ".spec.openstack_version"),
         ("Deployed", "boolean", ".status.deployed"),

@@ -16,6 +16,7 @@ from lib.osdpl.api.schema_types import (
     closed,
     enum,
     list_of,
+    open_object,
 )
 
 OPENSTACK_VERSIONS = (
@@ -83,15 +84,15 @@ def _group(charts: tuple[str, ...]) -> Schema:
 
 
 def _common() -> Schema:
-    repository = closed({"name": STRING, "url": STRING}, ("name", "url"))
+    repository = open_object({"name": STRING, "url": STRING}, "name", "url")
     charts = {
-        "releases": closed({"values": ANY_OBJECT}),
+        "releases": open_object({"values": ANY_OBJECT}),
         "repositories": list_of(repository),
         "values": ANY_OBJECT,
     }
     return closed(
         {
-            "charts": closed(charts),
+            "charts": open_object(charts),
             "infra": _group(INFRA_CHARTS),
             "openstack": _group(OPENSTACK_CHARTS),
         }

@@ -8,6 +8,7 @@ from lib.osdpl.api.schema_types import (
     BOOLEAN,
     INTEGER,
     NUMBER,
+    PRESERVE,
     SECRET,
     STRING,
     Schema,
@@ -17,6 +18,7 @@ from lib.osdpl.api.schema_types import (
     fields,
     list_of,
     map_of,
+    open_object,
 )
 
 SERVICES = (
@@ -67,9 +69,17 @@ POLICY_CHARTS = (
     "neutron",
     "nova",
     "octavia",
+    "panko",
     "placement",
 )
-LOGGING_CHARTS = (*POLICY_CHARTS, "ceilometer", "horizon")
+REQUIRED_SERVICES = (
+    *("compute", "database", "identity", "image", "memcached", "messaging"),
+    *("networking", "placement"),
+)
+"""Services that others need: a spec can't leave them out."""
+_LEFT_OUT = tuple(f"~{name}" for name in SERVICES if name not in REQUIRED_SERVICES)
+"""Items that remove a service of the preset."""
+LOGGING_CHARTS = (*POLICY_CHARTS, "aetos", "ceilometer", "horizon")
 CLEANED = "barbican masakari nova cinder glance heat aodh manila horizon".split()
 
 
@@ -77,7 +87,7 @@ def features() -> Schema:
     """Return the schema of spec.features."""
     return closed(
         {
-            "services": list_of(enum(*SERVICES)),
+            "services": list_of(enum(*SERVICES, *_LEFT_OUT)),
             "network_policies": closed({"enabled": BOOLEAN}),
             "policies": _policies(),
             "ssl": _ssl(),
@@ -159,12 +169,12 @@ def _ssl() -> Schema:
 
 
 def _glance() -> Schema:
-    pvc = closed({"size": STRING, "storage_class_name": STRING})
-    file_backend = closed({"default": BOOLEAN, "pvc": pvc}, ("pvc",))
+    pvc = open_object({"size": STRING, "storage_class_name": STRING})
+    file_backend = open_object({"default": BOOLEAN, "pvc": pvc}, "pvc")
     cinder = {"default": BOOLEAN, "cinder_volume_type": STRING, "backend_name": STRING}
-    rbd = closed({"default": BOOLEAN, "backend_name": STRING})
+    rbd = open_object({"default": BOOLEAN, "backend_name": STRING})
     backends = {
-        "cinder": map_of(closed(cinder)),
+        "cinder": map_of(open_object(cinder)),
         "rbd": map_of(rbd),
         "file": map_of(file_backend),
     }
@@ -275,14 +285,14 @@ def _keystone() -> Schema:
             "enabled": BOOLEAN,
             "mapping": {"type": "array", "items": ANY},
             "oauth2": ANY,
-            "metadata": closed(fields(ANY, "client", "conf", "provider")),
+            "metadata": open_object(fields(ANY, "client", "conf", "provider")),
         },
         required=("issuer", "description"),
     )
     openid = enabled(
         oidc=ANY, oidc_auth_type=enum("oauth20", "oauth2"), providers=map_of(provider)
     )
-    openid["required"] = ["enabled", "providers"]
+    openid |= {"required": ["enabled", "providers"], PRESERVE: True}
     domain = enabled(name=STRING, config=ANY_OBJECT)
     domain["required"] = ["enabled", "name", "config"]
     return closed(
@@ -363,9 +373,6 @@ def _masakari() -> Schema:
 
 
 def _logging() -> Schema:
-    level = closed(
-        {"level": enum("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")},
-        required=("level",),
-    )
+    level = closed({"level": enum("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")})
     cadf = enabled(driver=enum("messagingv2", "log"))
     return closed({"cadf": cadf, **fields(level, *LOGGING_CHARTS)})

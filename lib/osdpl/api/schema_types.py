@@ -43,6 +43,34 @@ def closed(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> 
     return {**schema, "required": list(required)} if required else schema
 
 
+def open_object(properties: Mapping[str, Schema], *required: str) -> Schema:
+    """Return the schema of an object with known fields and any others.
+
+    The reference accepts others there, and nothing reads them: they are reported.
+    """
+    return {**closed(properties, required), PRESERVE: True}
+
+
+def preserving(node: Any) -> Any:
+    """Return a schema of which the API server drops no unknown field.
+
+    It would drop them before any program sees them; our own checks refuse them.
+    """
+    if isinstance(node, list):
+        return [preserving(entry) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {
+        key: (
+            {name: preserving(below) for name, below in value.items()}
+            if key == "properties"
+            else preserving(value)
+        )
+        for key, value in node.items()
+    }
+    return {**kept, PRESERVE: True} if "properties" in node else kept
+
+
 def fields(schema: Schema, *names: str) -> dict[str, Schema]:
     """Return the same schema for several fields."""
     return dict.fromkeys(names, schema)

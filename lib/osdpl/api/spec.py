@@ -113,7 +113,7 @@ def _strict(node: Any) -> Any:
         )
         for key, value in node.items()
     }
-    if "properties" in node:
+    if "properties" in node and not node.get(schema_types.PRESERVE):
         strict["additionalProperties"] = False
     if node.get("nullable"):
         strict["type"] = [node["type"], "null"]

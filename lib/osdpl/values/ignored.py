@@ -8,6 +8,7 @@ desired and not supported is refused instead, see lib/osdpl/values/unsupported.p
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from lib.osdpl.api import schema, schema_types
 from lib.osdpl.values import catalog, graph
 from lib.osdpl.values.services import compute
 
@@ -60,6 +61,7 @@ def fields(spec: Mapping[str, Any], services: Collection[str]) -> tuple[str, ...
         **dict(_of_absent_services(spec, services)),
         **dict(_of_absent_charts(spec, services)),
         **dict(_of_choices(spec)),
+        **dict(_of_open_objects(spec, schema.spec(), "")),
     }
     return tuple(f"spec.{path}: {why}" for path, why in sorted(reasons.items()))
 
@@ -135,6 +137,29 @@ def _of_absent_charts(
                 yield f"{group}.{chart}", f"the chart {chart} is not installed"
             elif service not in services:
                 yield f"{group}.{chart}", _absent(service)
+
+
+def _of_open_objects(
+    node: Any, known: Mapping[str, Any], path: str
+) -> Iterator[tuple[str, str]]:
+    """Yield fields that the reference accepts beside its own, and does not read."""
+    if isinstance(node, list):
+        for number, entry in enumerate(node):
+            yield from _of_open_objects(
+                entry, known.get("items") or {}, f"{path}[{number}]"
+            )
+    if not isinstance(node, Mapping):
+        return
+    properties = known.get("properties") or {}
+    others = known.get("additionalProperties")
+    for key, value in node.items():
+        below = f"{path}.{key}" if path else str(key)
+        if key in properties:
+            yield from _of_open_objects(value, properties[key], below)
+        elif isinstance(others, Mapping):
+            yield from _of_open_objects(value, others, below)
+        elif properties and known.get(schema_types.PRESERVE):
+            yield below, "this field is unknown, and nothing reads it"
 
 
 def _of_choices(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

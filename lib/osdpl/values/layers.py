@@ -17,6 +17,7 @@ def effective(spec: model.Tree) -> model.Tree:
     config.require(_override_problems(spec))
     base = merge.merge(presets.preset(spec["preset"]), sizes.size(spec["size"]))
     try:
+        base = sizes.with_volume(base, spec)
         merged: model.Tree = merge.merge(base, spec, "spec", removes=True)
     except merge.MergeError as error:
         raise config.ConfigError([problem_of(error)]) from None

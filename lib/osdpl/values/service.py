@@ -40,8 +40,10 @@ class Chart:
     values: function that computes the values. needs: services with a workload that must
     be Ready before helm is run. is_long: its run of helm lasts longer than others.
     replicas: by component. budgets: min_available of PodDisruptionBudgets. counted: the
-    component of a budget that has another name. daemonsets: those that can be
-    overridden on single nodes; has_conf_only: their configuration alone.
+    component of a budget that has another name. settings: values by path below `conf`,
+    one for all sizes or one for each. in_parallel: DaemonSets that are upgraded on
+    several Nodes. daemonsets: those that can be overridden on single nodes;
+    has_conf_only: their configuration alone.
     """
 
     name: str
@@ -53,6 +55,8 @@ class Chart:
     budgets: Mapping[str, Counts] = dataclasses.field(default_factory=dict)
     counted: Mapping[str, str] = dataclasses.field(default_factory=dict)
     pool: Pool | None = None
+    settings: Mapping[str, int | Counts] = dataclasses.field(default_factory=dict)
+    in_parallel: tuple[str, ...] = ()
     daemonsets: tuple[str, ...] = ()
     has_conf_only: bool = True
 

@@ -1,8 +1,8 @@
 """Sizes: replicas and limits of the services, as values of their charts.
 
-Replicas, disruption budgets and pools are those of the reference; worker processes and
-time-outs of agents are those of the charts. A size is a layer
-below the spec, so spec.services.<service>.<chart>.values overrides it.
+Replicas, disruption budgets, pools, worker processes and time-outs of agents are those
+of the reference. A size is a layer below the spec, so
+spec.services.<service>.<chart>.values overrides it.
 """
 
 from typing import Any
@@ -16,6 +16,8 @@ _POOL = {
     "max_retries": -1,
     "connection_recycle_time": 300,
 }
+_AT_ONCE = "10%"
+"""Nodes on which a DaemonSet is upgraded at the same time, as in the reference."""
 
 
 def size(name: str) -> model.Tree:
@@ -28,6 +30,20 @@ def size(name: str) -> model.Tree:
                 values = {"values": _values(chart, column)}
                 services.setdefault(service.name, {})[chart.name] = values
     return {"services": services}
+
+
+def with_volume(base: model.Tree, spec: model.Tree) -> model.Tree:
+    """Return the layers below a spec, with one Glance if its volume is the default one.
+
+    Several need a volume that several Nodes mount, which block storage does not have:
+    the reference takes one for images only where the spec names it.
+    """
+    if _at(spec, ("features", "glance", "backends", "file")):
+        return base
+    alone: model.Tree = {"pod": {"replicas": {"api": 1}}}
+    layer = {"services": {"image": {"glance": {"values": alone}}}}
+    changed: model.Tree = merge.merge(base, layer)
+    return changed
 
 
 def fit(spec: model.Tree, written: model.Tree) -> model.Tree:
@@ -80,9 +96,18 @@ def _values(chart: Chart, column: int) -> model.Tree:
             for name, counts in chart.budgets.items()
         }
         pod["lifecycle"] = {"disruption_budget": minimum}
+    if chart.in_parallel:
+        daemons = {name: {"max_unavailable": _AT_ONCE} for name in chart.in_parallel}
+        upgrades = {"upgrades": {"daemonsets": daemons}}
+        pod["lifecycle"] = pod.get("lifecycle", {}) | upgrades
     values: model.Tree = {"pod": pod}
     if chart.pool:
         pool = {**_POOL, "max_overflow": chart.pool.max_overflow[column]}
         sections = {section: dict(pool) for section in chart.pool.sections}
         values["conf"] = {chart.name: sections}
+    for path, numbers in chart.settings.items():
+        option: Any = numbers[column] if isinstance(numbers, tuple) else numbers
+        for part in reversed(path.split(".")):
+            option = {part: option}
+        values = merge.merge(values, {"conf": option})
     return values

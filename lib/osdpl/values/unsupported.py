@@ -44,11 +44,12 @@ def _refuse(
     return model.Refusal(service=service, reason=reason, problems=tuple(problems))
 
 
+_NOT_YET = "no value or false: this feature is not supported yet"
+
+
 def _unsupported(context: Context, service: Service) -> list[config.FieldProblem]:
     problems = [
-        config.FieldProblem(
-            f"spec.{path}", _shown(context.get(path)), "no value or false"
-        )
+        config.FieldProblem(f"spec.{path}", _shown(context.get(path)), _NOT_YET)
         for path in (*service.unsupported, *(_ANYWHERE if service.user else ()))
         if context.get(path)
     ]

@@ -27,6 +27,8 @@ NO_FILES = frozenset(
     {
         *("auto_bridge_add", "ceph", "dynamic_options", "horizon", "hypervisor"),
         *("libvirt", "logging", "overrides", "policy"),
+        *("glance_api_uwsgi", "neutron_api_uwsgi", "nova_api_uwsgi"),
+        "nova_metadata_uwsgi",
     }
 )
 """Keys below `conf` that become no file of oslo.config."""

@@ -17,7 +17,7 @@ from tests.harness.osdpl import cloud_manifests, options, rendering
 from tests.harness.osdpl.rendering import Rendered
 
 FEATURES = """
-services: []
+
 logging:
   keystone: {level: DEBUG}
   glance: {level: DEBUG}
@@ -42,9 +42,15 @@ nova:
   images: {backend: lvm, lvm: {volume_group: nova}}
 """
 """Every feature whose values reach a configuration file."""
-OLD_NAMES = {"ml2_conf.ini ml2/tenant_network_types"}
-"""Options of of_values that the lab's OpenStack, which is newer than gazpacho, calls
-otherwise; it still reads them."""
+OLD_NAMES = {
+    "ml2_conf.ini ml2/tenant_network_types",
+    *(
+        f"{name}.conf oslo_policy/enforce_scope"
+        for name in ("glance-api", "keystone", "neutron", "nova", "placement")
+    ),
+}
+"""Options of the values that the lab's OpenStack, which is newer than gazpacho, calls
+otherwise, or does not have any more: older ones read them."""
 OF_THE_CHARTS: dict[str, str] = {
     "glance-api.conf DEFAULT": "bind_port enable_v1_api workers",
     "glance-api.conf glance_store": "rbd_store_crush_rule rbd_store_replication",

@@ -224,7 +224,16 @@ def spread(context: Context) -> model.Tree:
 def program(context: Context, chart: str) -> model.Tree:
     """Return the log level of a program, debug on or off, and its policies."""
     level = context.get(f"features.logging.{chart}.level", "INFO")
-    values: model.Tree = {"conf": {chart: {"DEFAULT": {"debug": level == "DEBUG"}}}}
+    # Programs log by a file with loggers, of which `debug` changes nothing.
+    values: model.Tree = {
+        "conf": {
+            chart: {"DEFAULT": {"debug": level == "DEBUG"}},
+            "logging": {f"logger_{chart}": {"level": level}},
+        }
+    }
+    # As in the reference without features.policies.strict_admin.
+    scopes = {"enforce_scope": False, "enforce_new_defaults": False}
+    values["conf"][chart]["oslo_policy"] = scopes
     policies = context.get(f"features.policies.{chart}")
     if policies:
         values["conf"]["policy"] = policies

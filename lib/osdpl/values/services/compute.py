@@ -45,9 +45,17 @@ def nova(context: Context, contract: Contract) -> model.Tree:
     # The metadata API needs no public name: agents use its Service.
     names = ("ingress_metadata", "service_ingress_metadata")
     off = {name: False for name in names if name in contract.manifests}
-    own |= {"manifests": off, "pod": {"use_fqdn": {"compute": False}}}
+    own |= {"manifests": off, "pod": _pod()}
     base = common.openstack(context, contract, "compute")
     return common.join(base, own, common.program(context, "nova"))
+
+
+def _pod() -> model.Tree:
+    """Return short names of hosts, and noVNC in the network of its pod."""
+    return {
+        "use_fqdn": {"compute": False},
+        "useHostNetwork": {"novncproxy": False},
+    }
 
 
 def _ssh(context: Context) -> model.Tree:
@@ -136,6 +144,21 @@ SERVICE = Service(
             budgets={"osapi": (0, 2, 2, 2), "metadata": (0, 2, 2, 2)},
             counted={"metadata": "api_metadata"},
             pool=Pool(sections=("database", "api_database")),
+            # Source: the reference, templates/size; the APIs are run by uWSGI here.
+            settings={
+                "nova_api_uwsgi.uwsgi.processes": (4, 1, 8, 8),
+                "nova_metadata_uwsgi.uwsgi.processes": (4, 1, 8, 8),
+                "nova.conductor.workers": (4, 1, 8, 8),
+                "nova.scheduler.workers": (4, 1, 1, 1),
+                "nova.DEFAULT.block_device_allocate_retries": 600,
+                "nova.DEFAULT.block_device_allocate_retries_interval": 10,
+                "nova.DEFAULT.report_interval": 30,
+                "nova.DEFAULT.service_down_time": 180,
+                "nova.DEFAULT.rpc_response_timeout": 60,
+                "nova.neutron.timeout": 300,
+                "nova.filter_scheduler.host_subset_size": 3,
+            },
+            in_parallel=("compute",),
             daemonsets=("nova_compute",),
         ),
     ),

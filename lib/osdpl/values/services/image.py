@@ -78,6 +78,7 @@ SERVICE = Service(
             values=glance,
             needs=("database", "memcached", "messaging", "identity"),
             replicas={"api": (1, 3, 3, 3)},
+            settings={"glance_api_uwsgi.uwsgi.processes": (4, 2, 8, 8)},
             budgets={"api": (0, 2, 2, 2)},
             pool=Pool(sections=("database",)),
         ),

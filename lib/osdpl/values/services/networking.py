@@ -15,6 +15,11 @@ from lib.process import config
 _AGENTS_ON_GATEWAYS = ("agent.dhcp", "agent.l3", "agent.metadata")
 _AGENTS_OFF = ("daemonset_sriov_agent", "daemonset_lb_agent")
 _BRIDGE = "br-ex"
+DNS_DOMAIN = "openstack.internal."
+"""Domain of instances, as in the reference: not that of the cluster."""
+VXLAN_PORT = 4790
+"""As in the reference: hosts with another port are not reached. Not 4789, which the
+network of the cluster itself may use."""
 _L3_EXTENSIONS = "fip_qos,gateway_ip_qos"
 
 
@@ -75,11 +80,12 @@ def _default(context: Context) -> model.Tree:
     plugins = ["router", "qos"]
     if context.get("features.neutron.extensions.trunk.enabled"):
         plugins.append("trunk")
-    domain = context.require("internal_domain_name")
     return {
         "core_plugin": "ml2",
         "service_plugins": ",".join(plugins),
-        "dns_domain": f"{domain.rstrip('.')}.",
+        "dns_domain": DNS_DOMAIN,
+        # Routers move by hand: an agent that is restarted for long keeps its own.
+        "allow_automatic_l3agent_failover": False,
         "dhcp_agents_per_network": 1 if context.get("size") == "single" else 2,
     }
 
@@ -120,7 +126,7 @@ def _plugins(context: Context) -> model.Tree:
     ovs = {"bridge_mappings": ",".join(mappings) or f"external:{_BRIDGE}"}
     agent = {
         "ovs": ovs,
-        "agent": {"extensions": "qos"},
+        "agent": {"extensions": "qos", "vxlan_udp_port": VXLAN_PORT},
         # The chart's driver, iptables_hybrid, does not filter subports of trunks.
         "securitygroup": {"firewall_driver": "openvswitch"},
     }
@@ -166,6 +172,21 @@ SERVICE = Service(
             },
             budgets={"server": (0, 2, 2, 2)},
             pool=Pool(sections=("database",), max_overflow=(10, 70, 70, 70)),
+            # Source: the reference, templates/size; the API is run by uWSGI here.
+            settings={
+                "neutron_api_uwsgi.uwsgi.processes": (4, 2, 16, 16),
+                "neutron.DEFAULT.rpc_workers": (4, 2, 16, 16),
+                "neutron.DEFAULT.rpc_state_report_workers": (2, 2, 4, 4),
+                "neutron.DEFAULT.agent_down_time": (95, 95, 95, 190),
+                "neutron.agent.report_interval": (30, 30, 30, 60),
+                "neutron.DEFAULT.executor_thread_pool_size": (20, 70, 70, 70),
+                "plugins.openvswitch_agent.ovs.of_connect_timeout": 300,
+                "plugins.openvswitch_agent.ovs.of_request_timeout": 300,
+                "plugins.openvswitch_agent.ovs.of_inactivity_probe": 30,
+                "plugins.openvswitch_agent.ovs.ovsdb_timeout": 30,
+            },
+            # Not the agent of routers, which the reference restarts by hand.
+            in_parallel=("dhcp_agent", "metadata_agent", "ovs_agent"),
             daemonsets=(
                 "neutron_dhcp-agent",
                 "neutron_l3-agent",

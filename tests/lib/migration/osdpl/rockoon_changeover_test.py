@@ -3,6 +3,7 @@
 import base64
 import json
 import pathlib
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,10 @@ from lib.migration.osdpl import (
     rockoon_leftovers,
 )
 from lib.migration.osdpl.fates import Fate
+from lib.osdpl.api import spec
+from lib.osdpl.reconcile import decide, snapshot
+from lib.osdpl.values import ignored, layers, render, required_secrets
+from lib.process import yaml_documents
 
 NAMESPACE = "openstack"
 SUPPORTED = ("epoxy", "flamingo", "gazpacho")
@@ -276,6 +281,22 @@ def test_state_stores_are_adopted_first(api: fake_api.FakeApi) -> None:
 
 
 PAGE = pathlib.Path("docs/migrate-osdpl.md")
+
+
+def test_the_example_of_the_page_is_accepted() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    document = yaml_documents.read(str(PAGE), text)[0]
+    assert isinstance(document, dict)
+    deployment = spec.parse(document)
+    effective = layers.effective(deployment.spec)
+    inputs = render.Inputs(
+        deployment=deployment,
+        credentials=required_secrets.placeholders(layers.services(effective)),
+    )
+    desired = snapshot.Desired(deployment, spec=effective)
+    assert decide.violations(document, desired, None, {}) == ()
+    assert render.render(inputs).refusals == ()
+    assert ignored.fields(deployment.spec, layers.services(effective)) == ()
 
 
 def test_the_page_has_each_release_and_difference() -> None:

@@ -22,7 +22,6 @@ Path = tuple[str, ...]
 EFFECTS = ("applied", "refused", "reported", "off")
 SILENT = {
     "draft": "read before anything is rendered",
-    "features.glance.backends.file.x.default": "the only backend is the default",
     **{
         f"timeouts.application_readiness.{name}.{key}": "read by upgrades of OpenStack"
         for name in ("nova", "neutron")

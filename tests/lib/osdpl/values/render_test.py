@@ -2,6 +2,7 @@
 
 import importlib.resources
 import re
+from typing import Any
 
 import pytest
 
@@ -200,6 +201,67 @@ def test_replicas_follow_the_size(
     assert values["pod"]["replicas"][component] == count
 
 
+WORKERS = [
+    ("openstack-glance", "glance_api_uwsgi.uwsgi.processes", (4, 2, 8, 8)),
+    ("openstack-neutron", "neutron_api_uwsgi.uwsgi.processes", (4, 2, 16, 16)),
+    ("openstack-neutron", "neutron.DEFAULT.rpc_workers", (4, 2, 16, 16)),
+    ("openstack-neutron", "neutron.DEFAULT.agent_down_time", (95, 95, 95, 190)),
+    ("openstack-neutron", "neutron.agent.report_interval", (30, 30, 30, 60)),
+    ("openstack-nova", "nova_api_uwsgi.uwsgi.processes", (4, 1, 8, 8)),
+    ("openstack-nova", "nova_metadata_uwsgi.uwsgi.processes", (4, 1, 8, 8)),
+    ("openstack-nova", "nova.conductor.workers", (4, 1, 8, 8)),
+    ("openstack-nova", "nova.scheduler.workers", (4, 1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "counts"), WORKERS)
+def test_worker_processes_follow_the_size(
+    name: str, path: str, counts: tuple[int, ...]
+) -> None:
+    """Source: the reference, templates/size."""
+    for size, count in zip(("single", "tiny", "small", "medium"), counts, strict=True):
+        values = samples.release(samples.rendered(size=size), name).values
+        assert samples.at(values, f"conf.{path}") == count, size
+
+
+LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "chart", ["keystone", "glance", "placement", "neutron", "nova"]
+)
+def test_each_log_level_reaches_the_logger(chart: str, level: str) -> None:
+    features = {"logging": {chart: {"level": level}}}
+    values = samples.release(
+        samples.rendered(features=features), f"openstack-{chart}"
+    ).values
+    assert samples.at(values, f"conf.logging.logger_{chart}.level") == level
+    assert samples.at(values, f"conf.{chart}.DEFAULT.debug") == (level == "DEBUG")
+
+
+FILES = {"backends": {"file": {"nfs": {"pvc": {"storage_class_name": "nfs"}}}}}
+
+
+@pytest.mark.parametrize(
+    ("features", "services", "count", "mode"),
+    [
+        pytest.param({}, {}, 1, "ReadWriteOnce", id="the default volume"),
+        pytest.param({"glance": FILES}, {}, 3, "ReadWriteMany", id="a named volume"),
+        pytest.param({}, {"api": 2}, 2, "ReadWriteMany", id="replicas of the user"),
+    ],
+)
+def test_glance_has_replicas_only_with_a_volume_of_several_nodes(
+    features: dict[str, Any], services: dict[str, Any], count: int, mode: str
+) -> None:
+    own = {"image": {"glance": {"values": {"pod": {"replicas": services}}}}}
+    changes: dict[str, Any] = {"services": own} if services else {}
+    rendered = samples.rendered(features=features, **changes)
+    values = samples.release(rendered, "openstack-glance").values
+    assert values["pod"]["replicas"]["api"] == count
+    assert values["volume"]["accessModes"] == [mode]
+
+
 LABELS = [
     ("openstack-neutron", "agent.dhcp", "openstack-gateway"),
     ("openstack-neutron", "agent.l3", "openstack-gateway"),
@@ -228,7 +290,23 @@ COMPUTED = [
     ("openstack-libvirt", "conf.ceph.enabled", False),
     ("openstack-neutron", "network.interface.tunnel", "ens3"),
     ("openstack-neutron", "network.backend", ["openvswitch"]),
-    ("openstack-neutron", "conf.neutron.DEFAULT.dns_domain", "cluster.local."),
+    ("openstack-neutron", "conf.neutron.DEFAULT.dns_domain", "openstack.internal."),
+    (
+        "openstack-neutron",
+        "conf.neutron.DEFAULT.allow_automatic_l3agent_failover",
+        False,
+    ),
+    ("openstack-neutron", "conf.plugins.openvswitch_agent.agent.vxlan_udp_port", 4790),
+    ("openstack-neutron", "conf.plugins.openvswitch_agent.ovs.ovsdb_timeout", 30),
+    ("openstack-nova", "conf.nova.DEFAULT.service_down_time", 180),
+    ("openstack-nova", "conf.nova.oslo_policy.enforce_scope", False),
+    ("openstack-keystone", "conf.keystone.oslo_policy.enforce_new_defaults", False),
+    ("openstack-nova", "pod.useHostNetwork.novncproxy", False),
+    (
+        "openstack-nova",
+        "pod.lifecycle.upgrades.daemonsets.compute.max_unavailable",
+        "10%",
+    ),
     ("openstack-neutron", "manifests.daemonset_sriov_agent", False),
     ("openstack-neutron", "manifests.daemonset_lb_agent", False),
     ("openstack-neutron", "bootstrap.enabled", False),
