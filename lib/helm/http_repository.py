@@ -63,7 +63,11 @@ class Repository:
         url = urllib.parse.urljoin(f"{self._url}/", entry.urls[0])
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise self._invalid(f"chart {name} {version} is not at an http(s) address")
-        return web.require_ok(self._reader.get(url, ARCHIVE_MAX), url)
+        return web.require_ok(self._get(url, ARCHIVE_MAX), url)
+
+    def _get(self, url: str, limit: int) -> web.Answer:
+        """Send a GET with the account of the address, if there is one."""
+        return self._reader.get(url, limit, account=self._reader.access.account(url))
 
     def _entries(self, name: str) -> Sequence[_Version]:
         entries = self._current().entries.get(name)
@@ -81,7 +85,7 @@ class Repository:
 
     def _read(self) -> _Index:
         url = f"{self._url}/index.yaml"
-        body = web.require_ok(self._reader.get(url, INDEX_MAX), url)
+        body = web.require_ok(self._get(url, INDEX_MAX), url)
         try:
             document = yaml_text.load(body)
             return msgspec.convert(document, _Index, strict=False)

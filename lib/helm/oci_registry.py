@@ -1,4 +1,4 @@
-"""Charts in an OCI registry, read without credentials.
+"""Charts in an OCI registry, read anonymously or with the account of its host.
 
 Source: OCI Distribution Specification 1.1; helm.sh/docs/topics/registries.
 """
@@ -105,22 +105,31 @@ class Registry:
         return [tag.replace("_", "+") for tag in tags]
 
     def _get(self, name: str, path: str, limit: int, accept: str) -> web.Answer:
-        """Send a GET; where the registry asks for a token, an anonymous one is used."""
+        """Send a GET; where the registry asks for an account or a token, with it."""
         repository = "/".join(part for part in (self._path, name) if part)
         url = f"{self._base}/{urllib.parse.quote(repository)}/{path}"
         answer = self._reader.get(url, limit, {"Accept": accept})
         if answer.status != 401:
             return answer
-        token = self._token(answer.headers)
+        account = self._reader.access.account(url)
+        if (
+            account
+            and answer.headers.get("WWW-Authenticate", "").lower()[:5] == "basic"
+        ):
+            return self._reader.get(url, limit, {"Accept": accept}, account)
+        token = self._token(answer.headers, account)
         if token is None:
+            who = f"the account {account[0]}" if account else "anonymous reading"
             raise errors.SourceUnreachable(
-                f"{self._url}/{name}: the registry refuses anonymous reading"
+                f"{self._url}/{name}: the registry refuses {who}"
             )
         headers = {"Accept": accept, "Authorization": f"Bearer {token}"}
         return self._reader.get(url, limit, headers)
 
-    def _token(self, headers: Mapping[str, str]) -> str | None:
-        """Ask for an anonymous token where the challenge points to.
+    def _token(
+        self, headers: Mapping[str, str], account: tuple[str, str] | None
+    ) -> str | None:
+        """Ask for a token where the challenge points to; an account by HTTPS only.
 
         Source: distribution.github.io/distribution/spec/auth/token.
         """
@@ -130,7 +139,10 @@ class Registry:
         if kind.lower() != "bearer" or not realm.startswith(("https://", "http://")):
             return None
         url = f"{realm}?{urllib.parse.urlencode(asked)}"
-        answer = self._reader.get(url, MANIFEST_MAX)
+        is_safe = realm.startswith("https://")
+        answer = self._reader.get(
+            url, MANIFEST_MAX, account=account if is_safe else None
+        )
         if answer.status != 200:
             return None
         try:

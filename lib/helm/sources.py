@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lib.helm import directory, errors, http_repository, oci_registry, policy, web
 from lib.helm.policy import Policy
+from lib.helm.source_access import ANONYMOUS, SourceAccess
 
 
 class Source(Protocol):
@@ -25,12 +26,14 @@ class Source(Protocol):
 Opener = Callable[[str], Source]
 
 
-def opener(allowed: Policy) -> Opener:
+def opener(allowed: Policy, access: SourceAccess = ANONYMOUS) -> Opener:
     """Return what opens the sources that a policy allows."""
-    return functools.partial(open_source, allowed=allowed)
+    return functools.partial(open_source, allowed=allowed, access=access)
 
 
-def open_source(url: str, allowed: Policy = policy.TRUSTED) -> Source:
+def open_source(
+    url: str, allowed: Policy = policy.TRUSTED, access: SourceAccess = ANONYMOUS
+) -> Source:
     """Return the source at an address; nothing is read yet.
 
     url: http(s)://host/path of a chart repository, oci://host/path of a registry, or a
@@ -46,7 +49,7 @@ def open_source(url: str, allowed: Policy = policy.TRUSTED) -> Source:
             " be an address without user and password"
         )
     allowed.require(url)
-    reader = web.Reader(allows_local=allowed.allows_local(url))
+    reader = web.Reader(allows_local=allowed.allows_local(url), access=access)
     match parts.scheme:
         case "http" | "https" if parts.hostname:
             return http_repository.Repository(url, reader)

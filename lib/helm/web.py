@@ -11,6 +11,7 @@ import requests.adapters
 import urllib3
 
 from lib.helm import errors, policy
+from lib.helm.source_access import ANONYMOUS, SourceAccess
 
 CONNECT_S = 10.0
 READ_S = 30.0
@@ -31,16 +32,21 @@ class Answer:
 class Reader:
     """Reads for one source. allows_local: addresses of this host and link-local ones.
 
-    Safe for threads.
+    access: accounts of private sources. Safe for threads.
     """
 
-    def __init__(self, *, allows_local: bool) -> None:
+    def __init__(self, *, allows_local: bool, access: SourceAccess = ANONYMOUS) -> None:
         self._allows_local = allows_local
+        self.access = access
 
     def get(
-        self, url: str, limit: int, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        limit: int,
+        headers: Mapping[str, str] | None = None,
+        account: tuple[str, str] | None = None,
     ) -> Answer:
-        """Send a GET and read the body, up to `limit` bytes.
+        """Send a GET and read the body, up to `limit` bytes. account: by HTTP Basic.
 
         Redirects are followed; Authorization is not sent on to another host.
 
@@ -55,7 +61,12 @@ class Reader:
                     http.mount("http://", _RemoteOnly())
                     http.mount("https://", _RemoteOnly())
                 with http.get(
-                    url, headers=headers, timeout=(CONNECT_S, READ_S), stream=True
+                    url,
+                    headers=headers,
+                    auth=account,
+                    verify=self.access.authority(),
+                    timeout=(CONNECT_S, READ_S),
+                    stream=True,
                 ) as response:
                     return _read(response, url, limit, deadline)
         except _LocalAddress as error:

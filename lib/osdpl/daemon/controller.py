@@ -195,7 +195,8 @@ class Controller:
             self._jobs,
             helm,
             cache.Charts(
-                options.chart_cache / "charts", sources.opener(options.chart_policy)
+                options.chart_cache / "charts",
+                sources.opener(options.chart_policy, options.chart_access),
             ),
             writing,
             self._caches,

@@ -6,7 +6,7 @@ import tempfile
 
 from lib.daemon import access, common_flags
 from lib.helm import errors as helm_errors
-from lib.helm import policy, sources
+from lib.helm import policy, source_access, sources
 from lib.osdpl.api import model
 from lib.process import command_line, config, flags, kinds, start
 from lib.process.flags import Flag
@@ -62,6 +62,14 @@ ALLOWED_CHART_SOURCES = Flag(
     " without one.",
     group=flags.HELM,
 )
+CHART_SOURCE_ACCESS = Flag(
+    "chart-source-access",
+    kinds.TEXT,
+    "",
+    "Folder with .dockerconfigjson (accounts of sources of charts, by host, sent by"
+    " HTTPS only) and ca.crt (their CA certificate); read again for each request.",
+    group=flags.HELM,
+)
 SETTINGS = Flag(
     "settings",
     kinds.TEXT,
@@ -100,6 +108,7 @@ FLAGS: tuple[Flag[object], ...] = (
     CHART_CACHE,
     CHART_SOURCE,
     ALLOWED_CHART_SOURCES,
+    CHART_SOURCE_ACCESS,
     SETTINGS,
     SECURE_PORT,
     WEBHOOK_PORT,
@@ -130,6 +139,7 @@ class Options:
     chart_cache: pathlib.Path
     source: model.Source | None
     chart_policy: policy.Policy
+    chart_access: source_access.SourceAccess
     settings: pathlib.Path | None
     address: str
     port: int
@@ -169,7 +179,10 @@ def read(values: flags.Values) -> Options:
         chart_cache=pathlib.Path(folder),
         source=_source(values[CHART_SOURCE], problems),
         chart_policy=_policy(values, problems),
-        settings=_folder(values[SETTINGS], problems),
+        chart_access=source_access.SourceAccess(
+            _folder(values[CHART_SOURCE_ACCESS], CHART_SOURCE_ACCESS, problems)
+        ),
+        settings=_folder(values[SETTINGS], SETTINGS, problems),
         address=values[common_flags.BIND_ADDRESS],
         port=values[SECURE_PORT],
         webhook_port=values[WEBHOOK_PORT],
@@ -181,10 +194,12 @@ def read(values: flags.Values) -> Options:
     return options
 
 
-def _folder(path: str, problems: list[config.FieldProblem]) -> pathlib.Path | None:
+def _folder(
+    path: str, flag: Flag[str], problems: list[config.FieldProblem]
+) -> pathlib.Path | None:
     if path and not pathlib.Path(path).is_dir():
         expected = "an existing directory"
-        problems.append(config.FieldProblem("--settings", path, expected))
+        problems.append(config.FieldProblem(f"--{flag.name}", path, expected))
     return pathlib.Path(path) if path else None
 
 

@@ -11,6 +11,7 @@ BAD = [
     ("image=", "'/image': minLength: got 0, want 1"),
     ("chartSource=ftp://x", "'/chartSource': 'ftp://x' does not"),
     ("allowedChartSources[0]=charts", "'/allowedChartSources/0': 'charts' does not"),
+    ("chartSourceSecret=A", "'/chartSourceSecret': 'A' does not match"),
     ("helm.slots=0", "'/helm/slots': minimum: got 0, want 1"),
     ("helm.timeout=1d", "'/helm/timeout': '1d' does not match"),
     ("webhook.failurePolicy=fail", "'/webhook/failurePolicy': value must be one of"),
