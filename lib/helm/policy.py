@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from lib.helm import errors
 
 ANY = "*"
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_MAPPED = int(ipaddress.IPv6Address("::ffff:0:0"))
 _HTTP = ("http", "https", "oci")
 
 
@@ -60,7 +62,7 @@ def require_remote(url: str) -> None:
     Raises:
         SourceInvalid: it is one.
     """
-    host = urllib.parse.urlsplit(url).hostname or ""
+    host = (urllib.parse.urlsplit(url).hostname or "").removesuffix(".")
     if host == "localhost" or host.endswith(".localhost") or is_local(host):
         raise errors.SourceInvalid(
             f'chart source: invalid value "{url}": must not be a loopback or link-local'
@@ -79,6 +81,8 @@ def is_local(host: str) -> bool:
         return False
     if isinstance(address, ipaddress.IPv6Address):
         # The fd00:ec2::/32 of EC2 is private, not link-local: its one address is named.
+        if address in _NAT64:
+            address = ipaddress.IPv6Address(int(address) & 0xFFFFFFFF | _MAPPED)
         address = address.ipv4_mapped or address
         if str(address) == "fd00:ec2::254":
             return True

@@ -18,7 +18,6 @@ from lib.process import decoding
 
 GROUP = "lcm.mirantis.com"
 PREFIX = "rockoon"
-OWN_WEBHOOK = "osdpl-controller"
 _WORD = f"{PREFIX}."
 """Begin of the modules that the reference's containers run, and of its peerings."""
 _FINALIZED = (
@@ -65,8 +64,17 @@ class _Rule(msgspec.Struct, frozen=True, rename="camel"):
     api_groups: tuple[str, ...] = ()
 
 
-class _Webhook(msgspec.Struct, frozen=True):
+class _Service(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _ClientConfig(msgspec.Struct, frozen=True):
+    service: _Service = _Service()
+
+
+class _Webhook(msgspec.Struct, frozen=True, rename="camel"):
     rules: tuple[_Rule, ...] = ()
+    client_config: _ClientConfig = _ClientConfig()
 
 
 class _Configuration(msgspec.Struct, frozen=True):
@@ -147,7 +155,10 @@ def _webhooks(api: client.Api, timeout_s: float) -> Iterator[RockoonLeftover]:
             for rule in webhook.rules
             for group in rule.api_groups
         }
-        if GROUP in groups and row.metadata.name != OWN_WEBHOOK:
+        # Policy engines have webhooks for these objects, too.
+        names = [webhook.client_config.service.name for webhook in row.webhooks]
+        is_rockoon = any(PREFIX in name for name in (row.metadata.name, *names))
+        if GROUP in groups and is_rockoon:
             yield _leftover(kind, row.metadata, "refuses every write without Rockoon")
 
 

@@ -35,6 +35,8 @@ NOT_LISTED = "must be one of the allowed sources"
         "http://[fd00:ec2::254]/latest",
         "http://0.0.0.0/charts",
         "http://[::]/charts",
+        "http://localhost./charts",
+        "http://[64:ff9b::169.254.169.254]/latest",
     ],
 )
 def test_a_local_address_is_no_source(url: str) -> None:

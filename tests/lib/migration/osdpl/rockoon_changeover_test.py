@@ -201,6 +201,10 @@ def put_leftovers(api: fake_api.FakeApi) -> None:
         put(api, resources.VALIDATING_WEBHOOKS, name, webhooks=[{"rules": rules}])
     own = [{"rules": [{"apiGroups": ["lcm.mirantis.com"]}]}]
     put(api, resources.VALIDATING_WEBHOOKS, "osdpl-controller", webhooks=own)
+    put(api, resources.VALIDATING_WEBHOOKS, "policy-engine", webhooks=own)
+    service = {"service": {"namespace": "lcm", "name": "mosk-rockoon-admission"}}
+    called = [{**own[0], "clientConfig": service}]
+    put(api, resources.VALIDATING_WEBHOOKS, "admission", webhooks=called)
     for name in ("rockoon.osdpl", "another-operator"):
         put(api, rockoon_leftovers.PEERINGS[0], name, NAMESPACE)
 
@@ -211,6 +215,7 @@ def names(api: fake_api.FakeApi) -> list[str]:
 
 
 LEFT = [
+    "ValidatingWebhookConfiguration admission",
     "ValidatingWebhookConfiguration rockoon-admission",
     "KopfPeering openstack/rockoon.osdpl",
     "OpenStackDeployment openstack/osh-dev",
@@ -234,6 +239,7 @@ def test_only_what_the_reference_left_is_removed(api: fake_api.FakeApi) -> None:
     for kind, name, namespace in (
         (resources.VALIDATING_WEBHOOKS, "other", None),
         (resources.VALIDATING_WEBHOOKS, "osdpl-controller", None),
+        (resources.VALIDATING_WEBHOOKS, "policy-engine", None),
         (rockoon_leftovers.PEERINGS[0], "another-operator", NAMESPACE),
     ):
         api.read(kind, name, namespace, timeout_s=1)
