@@ -30,7 +30,7 @@ class LogSettings:
     """How to log.
 
     component: in every entry. verbosity: klog's -v. format: TEXT or JSON. out: standard
-    error by default. is_quiet: warnings and errors alone.
+    error by default. is_quiet: errors alone.
     """
 
     component: str
@@ -47,7 +47,7 @@ def configure(settings: LogSettings) -> None:
     """
     out = sys.stderr if settings.out is None else settings.out
     level = logging.DEBUG if settings.verbosity >= DEBUG_FROM_V else logging.INFO
-    level = logging.WARNING if settings.is_quiet else level
+    level = logging.ERROR if settings.is_quiet else level
     shared = _shared(settings.component)
     last = _last(settings)
     structlog.configure(

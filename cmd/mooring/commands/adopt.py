@@ -53,7 +53,7 @@ def load_balancer(
         from lib.ccm import adopting
         from lib.cloud import errors
 
-        reach.quiet(verbose=False)
+        reach.quiet()
         configured = target.configured()
         balancers, _ = configured.plans()
         own_id = cluster_id or configured.cluster_id

@@ -68,7 +68,7 @@ def _api(kubeconfig: str, context: str) -> "client.Api":
     from lib.daemon import read_only
     from lib.kube import client
 
-    reach.quiet(verbose=False)
+    reach.quiet()
     address = reach.cluster(kubeconfig, context)
     return read_only.read_only(client.KubeClient(address, user_agent="mooring-get"))
 

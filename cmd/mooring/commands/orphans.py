@@ -147,7 +147,7 @@ def orphans(  # noqa: PLR0913 - one argument for each option
     with edge.plainly():
         from lib.orphans import observe
 
-        reach.quiet(verbose=False)
+        reach.quiet()
         configured = target.configured()
         opened = configured.owner()
         age = max(min_age, older_than)

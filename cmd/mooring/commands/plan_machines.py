@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import documents, edge, outputs, printable, providers, reach
+from mooring.commands import documents, edge, outputs, providers, reach
 
 if TYPE_CHECKING:
     from lib.capi import previews_machines
@@ -111,9 +111,6 @@ def show(
     ]
     if lines:
         outputs.print_table(output, _COLUMNS, lines)
-    for row in plan.unread:
-        text = printable.text(f"{row.machine}: unknown: {row.reason}")
-        click.echo(text, err=True)
     click.echo(summary(plan))
 
 

@@ -158,9 +158,6 @@ def show(
     """Print a tree for each Service, and the totals. is_wide: with all fields."""
     for row in plan.rows:
         console.print(_tree(printable.deep(row), sys.maxsize if is_wide else SHOWN))
-        if row in plan.unread:
-            reason = printable.text(row.why)
-            click.echo(f"{row.service}: unknown: {reason}", err=True)
     click.echo(summary(plan))
 
 

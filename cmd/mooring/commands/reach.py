@@ -186,14 +186,14 @@ def exit_code(
     return CHANGES if has_changes and is_detailed else 0
 
 
-def quiet(*, verbose: bool = True) -> None:
-    """Write log entries of our libraries to standard error, as text.
+def quiet() -> None:
+    """Write no log entries but errors: each command prints what it was asked for.
 
-    verbose: False: warnings and errors alone.
+    An error is logged where a library failed in a way that its users did not expect.
     """
     from lib.process import logs
 
-    logs.configure(logs.LogSettings("mooring", is_quiet=not verbose))
+    logs.configure(logs.LogSettings("mooring", is_quiet=True))
 
 
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":

@@ -40,7 +40,8 @@ def test_a_line_for_each_change_and_problem(capsys: pytest.CaptureFixture[str]) 
     assert "no bootstrap data yet" in printed
     assert "x/five" not in printed
     assert printed.splitlines()[-1].startswith("5 machines checked: 1 WouldCreate")
-    assert failed == "x/four: unknown: 503\n"
+    assert printed.count("503") == 1
+    assert failed == ""
 
 
 def test_nothing_to_do() -> None:

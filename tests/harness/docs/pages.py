@@ -25,14 +25,16 @@ FOLLOWED: Sequence[tuple[str, str]] = (
     ("docs/how-to/roll-back.md", "To the reference"),
     ("docs/how-to/install.md", ""),
     ("docs/how-to/restore-a-cluster.md", ""),
+    ("docs/how-to/deploy-openstack.md", ""),
 )
 """Pages and sections of which `kubectl`, `helm` and `mooring` run on the lab, in order.
 
-tests/lab/services/pages_test.py follows them, and restore_test.py beside it the last.
+tests/lab/services/pages_test.py follows them, restore_test.py beside it the last but
+one, tests/lab/osdpl/page_test.py the last.
 """
 
 REASONS: Mapping[str, str] = {
-    "./pants test ::": "it is the run of which this test is a part",
+    "./pants test ": "it is the run of which this test is a part",
     "./pants package": "its results are what the lab tests start",
     "helm install cloud-provider-openstack": (
         "tests/lab/tool/migrate_test.py installs the chart with printed values"
