@@ -218,7 +218,7 @@ class Observed:
 
     extensions: objects by which API server or Cluster API call the reference.
     finalized: objects of Cluster API, with their finalizers.
-    refused: volumes that csi-node will not stage.
+    refused: volumes and claims that the CSI driver refuses.
     """
 
     programs: tuple[ReferenceProgram, ...]
@@ -250,7 +250,7 @@ def flag(words: Sequence[str], name: str) -> str:
 
 
 def read(api: client.Api, timeout_s: float, of: Family = OPENSTACK) -> Observed:
-    """Read the cluster: five calls, and a few for objects of Cluster API.
+    """Read the cluster: seven calls, and a few for objects of Cluster API.
 
     timeout_s: of each.
 
@@ -266,7 +266,7 @@ def read(api: client.Api, timeout_s: float, of: Family = OPENSTACK) -> Observed:
     nodes = listing.read(api, resources.NODES, _Bare, timeout_s=timeout_s).items
     hosts = [node for node in nodes if _CONTROL_PLANE in node.metadata.labels]
     driver = _driver(api, timeout_s, of.driver)
-    refused = refused_volumes.read(api, timeout_s, of.driver)
+    refused = refused_volumes.read(api, timeout_s, of.driver).items
     observed = Observed(tuple(programs), driver, len(hosts), refused=refused)
     if of.clusters is None:
         return observed

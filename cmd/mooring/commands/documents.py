@@ -140,6 +140,25 @@ class RoutesPlan(TypedDict):
     error: str
 
 
+# --------------------------------------------------------------- mooring plan volumes
+
+
+class RefusedVolumeEntry(TypedDict):
+    """One volume, claim or StorageClass that the driver refuses."""
+
+    object: str
+    cause: str
+    reason: str
+
+
+class VolumesPlan(TypedDict):
+    """Document of `mooring plan volumes`."""
+
+    driver: str
+    checked: int
+    refused: list[RefusedVolumeEntry]
+
+
 # ---------------------------------------------------------------- mooring plan osdpl
 
 
@@ -394,6 +413,7 @@ DOCUMENTS = {
     "mooring plan services": ServicesPlan,
     "mooring plan machines": MachinesPlan,
     "mooring plan routes": RoutesPlan,
+    "mooring plan volumes": VolumesPlan,
     "mooring plan osdpl": OsdplPlan,
     "mooring doctor": Checks,
     "mooring orphans": OrphansReport,

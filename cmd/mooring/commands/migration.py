@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lib.migration import changeover, reference
 
 CALL_TIMEOUT_S = 30.0
-"""Seconds for each of the five calls."""
+"""Seconds for each of the seven calls."""
 PARTS = ("values", "differences", "steps")
 NOT_INSTALLED = 1
 """Exit code without the reference."""
@@ -38,7 +38,8 @@ def openstack(kubeconfig: str, context: str, only: str | None) -> None:
     """Print values, differences and steps for OpenStack.
 
     Reads the programs that charts, manifests or Deckhouse installed, their flags, the
-    CSIDriver, the Nodes and the PersistentVolumes. Contents of Secrets are not read.
+    CSIDriver, the Nodes, PersistentVolumes, claims and StorageClasses. Contents of
+    Secrets are not read.
     """
     with edge.plainly():
         from lib.ccm import options
@@ -57,7 +58,8 @@ def dvp(kubeconfig: str, context: str, only: str | None) -> None:
     """Print values, differences and steps for DVP.
 
     Reads the programs of Deckhouse's module, their flags and the names of their
-    Secrets, the CSIDriver and the Nodes. Contents of Secrets are not read.
+    Secrets, the CSIDriver, the Nodes, PersistentVolumes, claims and StorageClasses.
+    Contents of Secrets are not read.
     """
     with edge.plainly():
         from lib.migration.dvp import dvp_changeover

@@ -15,6 +15,7 @@ from mooring.commands import (
     plan_osdpl,
     plan_routes,
     plan_services,
+    plan_volumes,
     printable,
     provider_entry,
     reach,
@@ -63,6 +64,7 @@ plan.add_command(plan_machines.machines)
 plan.add_command(plan_osdpl.osdpl)
 plan.add_command(plan_routes.routes)
 plan.add_command(plan_services.services)
+plan.add_command(plan_volumes.volumes)
 
 
 @plan.command()

@@ -66,6 +66,12 @@ def _chart() -> "chart.UmbrellaChart":
     return chart_of_dvp.expected(PROVIDER)
 
 
+def _driver() -> str:
+    from lib.migration.dvp import dvp_changeover
+
+    return dvp_changeover.REFERENCE.driver
+
+
 PROVIDER = provider_entry.Provider(
     name="dvp",
     component="dvp-ccm",
@@ -87,5 +93,6 @@ PROVIDER = provider_entry.Provider(
     chart=_chart,
     has_path=True,
     lease="dvp-cloud-controller-manager",
+    driver=_driver,
     variables={"namespace": "DVP_NAMESPACE", "clusterUUID": "CLUSTER_UUID"},
 )

@@ -77,7 +77,8 @@ class Provider:
     client_words: an example of arguments of the command of `lab` with this name; empty:
     there is none. has_path: `lab up` also shows the address of a Service and a bound
     claim, which take seconds.
-    lease: the default Lease of the component. variables: of the configuration, by the
+    lease: the default Lease of the component. driver: returns the name of the
+    CSIDriver. variables: of the configuration, by the
     key of a Secret.
     """
 
@@ -101,6 +102,7 @@ class Provider:
     has_components: bool = True
     has_path: bool = False
     lease: str = "cloud-controller-manager"
+    driver: Callable[[], str] | None = None
     variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property

@@ -50,6 +50,12 @@ def _existing(name: str) -> "lab_grounds.Existing":
     return grounds.Existing(name, named.usual_file())
 
 
+def _driver() -> str:
+    from lib.migration import reference
+
+    return reference.OPENSTACK.driver
+
+
 PROVIDER = provider_entry.Provider(
     name="openstack",
     component="openstack-ccm",
@@ -65,4 +71,5 @@ PROVIDER = provider_entry.Provider(
     grounds=_grounds,
     existing=_existing,
     client_words="-- server list",
+    driver=_driver,
 )

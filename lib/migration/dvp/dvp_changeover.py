@@ -65,7 +65,7 @@ def plan(observed: Observed) -> Changeover | None:
     namespace = observed.programs[0].namespace
     roles = {program.role: program for program in observed.programs}
     values = _values(observed, roles)
-    rows = (*_differences(roles), *_left_behind(observed))
+    rows = (*_differences(roles), *observed.refused, *_left_behind(observed))
     return Changeover(CHART, namespace, values, rows, _steps(observed, namespace))
 
 

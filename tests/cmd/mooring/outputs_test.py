@@ -108,6 +108,7 @@ PRINTS_OBJECTS = {
     "plan osdpl",
     "plan routes",
     "plan services",
+    "plan volumes",
     "render openstack",
     "render osdpl",
     "version",

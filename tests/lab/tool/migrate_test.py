@@ -157,6 +157,47 @@ def migrate(where: places.Places, *words: str) -> str:
     return result.output
 
 
+REFUSED = """
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: several-writers}
+spec:
+  accessModes: [ReadWriteOnce, ReadWriteMany]
+  capacity: {storage: 1Gi}
+  csi: {driver: cinder.csi.openstack.org, volumeHandle: one}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: other-file-system}
+spec:
+  accessModes: [ReadWriteOnce]
+  capacity: {storage: 1Gi}
+  csi: {driver: cinder.csi.openstack.org, volumeHandle: two, fsType: f2fs}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: accepted}
+spec:
+  accessModes: [ReadWriteMany]
+  volumeMode: Block
+  capacity: {storage: 1Gi}
+  csi: {driver: cinder.csi.openstack.org, volumeHandle: three}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: cinder}
+provisioner: cinder.csi.openstack.org
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: waits, namespace: default}
+spec:
+  accessModes: [ReadWriteMany]
+  storageClassName: cinder
+  resources: {requests: {storage: 1Gi}}
+"""
+
+
 def versions(where: places.Places) -> dict[str, str]:
     """Return the resourceVersion of each object that the reference has."""
     api = cluster.connect(control_plane.admin_kubeconfig(where))
@@ -210,6 +251,28 @@ def test_manifests_of_upstream(where: places.Places, tmp_path: pathlib.Path) -> 
     assert modes == ["Persistent", "Ephemeral"]
     remove(where, "kube-system")
     assert versions(where).keys() == before.keys()
+
+
+def test_refused_volumes_are_listed_before_the_change(where: places.Places) -> None:
+    """By the plan, and as differences of the migration."""
+    control_plane.apply_manifests(where, REFUSED)
+    admin = str(control_plane.admin_kubeconfig(where))
+    command = ["plan", "volumes", "--kubeconfig", admin, "-o"]
+    names = click_testing.CliRunner().invoke(main.commands, [*command, "name"])
+    print(names.output)
+    assert names.output.split() == [
+        "persistentvolume/other-file-system",
+        "persistentvolume/several-writers",
+        "persistentvolumeclaim/default/waits",
+    ]
+    words = [*command, "json", "--detailed-exitcode"]
+    plan = click_testing.CliRunner().invoke(main.commands, words)
+    assert plan.exit_code == 1
+    document = json.loads(plan.output)
+    assert document["checked"] == 5
+    differences = migrate(where, "--only", "differences")
+    for row in document["refused"]:
+        assert f"{row['object']}: {row['cause']} -> {row['reason']}" in differences
 
 
 def test_a_cluster_of_deckhouse(where: places.Places, tmp_path: pathlib.Path) -> None:
