@@ -3,9 +3,7 @@
 import base64
 import contextlib
 import dataclasses
-import json
 import pathlib
-import socket
 import subprocess
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -15,41 +13,13 @@ from google.protobuf import message
 from lib.lab import errors, places
 from lib.lab.artifacts import debian
 from lib.lab.run import waiting
-from tests.harness.guest import guest_packages
+from tests.harness.guest import disk_server, guest_packages
+from tests.harness.guest.qemu_socket import QemuSocket
 
 PRODUCT_UUID = "0f0d3c1e-7b6a-4d2c-9e57-3b1f5a2c8d44"
-TIMEOUT_S = 300.0
+QUEUE = 16
+"""Requests that a served disk has under way at most."""
 M = TypeVar("M", bound=message.Message)
-
-
-class QemuSocket:
-    """JSON documents, one per line, over a socket of QEMU."""
-
-    def __init__(self, path: pathlib.Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(TIMEOUT_S)
-        self._socket.connect(str(path))
-        self._file = self._socket.makefile("rb")
-
-    def send(self, document: object) -> None:
-        """Send a document."""
-        self._socket.sendall(json.dumps(document).encode() + b"\n")
-
-    def receive(self) -> dict[str, Any]:
-        """Wait for the next document.
-
-        Raises:
-            LabError: the other side has ended. TimeoutError: it is silent.
-        """
-        line = self._file.readline()
-        if not line:
-            raise errors.LabError("the virtual machine has ended")
-        return dict(json.loads(line))
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._file.close()
-        self._socket.close()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,49 +37,54 @@ class VirtualMachine:
         self._monitor = monitor
         self._agent = agent
         self._number = 0
-        monitor.receive()
-        self.monitor("qmp_capabilities")
-
-    def monitor(self, command: str, **arguments: object) -> object:
-        """Carry out a command of QMP.
-
-        Raises:
-            LabError: QEMU refuses it.
-        """
-        self._monitor.send({"execute": command, "arguments": arguments})
-        while True:
-            answer = self._monitor.receive()
-            if "error" in answer:
-                raise errors.LabError(f"{command}: {answer['error']['desc']}")
-            if "return" in answer:
-                return answer["return"]
+        monitor.begin()
 
     def plug(self, driver: str, file: pathlib.Path, serial: str) -> GuestDisk:
         """Plug a disk. driver: "virtio-blk-pci" or "scsi-hd"."""
+        source = {"driver": "file", "filename": str(file)}
+        return self._plug(driver, file, serial, source)
+
+    def plug_served(self, server: disk_server.DiskServer, serial: str) -> GuestDisk:
+        """Plug a disk that a server has, on virtio-blk; its queue is soon full."""
+        address = {"type": "unix", "path": str(server.socket)}
+        source = {"driver": "nbd", "server": address, "export": disk_server.EXPORT}
+        queue = {"queue-size": QUEUE}
+        return self._plug("virtio-blk-pci", server.socket, serial, source, **queue)
+
+    def _plug(
+        self,
+        driver: str,
+        file: pathlib.Path,
+        serial: str,
+        source: object,
+        **options: object,
+    ) -> GuestDisk:
         self._number += 1
         name = f"disk{self._number}"
-        source = {"driver": "file", "filename": str(file)}
-        self.monitor("blockdev-add", driver="raw", file=source, **{"node-name": name})
-        bus = {"bus": "scsi0.0", "device_id": serial} if driver == "scsi-hd" else {}
-        # libvirt gives a SCSI disk its serial twice: pages 80 and 83.
-        more = {"driver": driver, "drive": name, "id": name, "serial": serial, **bus}
-        self.monitor("device_add", **more)
+        node = {"node-name": name}
+        self._monitor.execute("blockdev-add", driver="raw", file=source, **node)
+        if driver == "scsi-hd":
+            # libvirt gives a SCSI disk its serial twice: pages 80 and 83.
+            options |= {"bus": "scsi0.0", "device_id": serial}
+        device = {"driver": driver, "drive": name, "id": name, "serial": serial}
+        self._monitor.execute("device_add", **device, **options)
         return GuestDisk(name, file)
 
     def unplug(self, disk: GuestDisk) -> None:
         """Unplug a disk, and wait until the guest has let it go."""
-        self.monitor("device_del", id=disk.name)
+        self._monitor.execute("device_del", id=disk.name)
         while True:
             event = self._monitor.receive()
             data = event.get("data", {})
             is_deleted = event.get("event") == "DEVICE_DELETED"
             if is_deleted and data.get("device") == disk.name:
                 break
-        self.monitor("blockdev-del", **{"node-name": disk.name})
+        self._monitor.execute("blockdev-del", **{"node-name": disk.name})
 
     def resize(self, disk: GuestDisk, size_bytes: int) -> None:
         """Resize a plugged disk."""
-        self.monitor("block_resize", size=size_bytes, **{"node-name": disk.name})
+        node = {"node-name": disk.name}
+        self._monitor.execute("block_resize", size=size_bytes, **node)
 
     def request(self, do: str, *arguments: object) -> None:
         """Send a request to the agent."""

@@ -8,6 +8,7 @@ import functools
 import lzma
 import os
 import pathlib
+import shlex
 import shutil
 import time
 import uuid
@@ -16,11 +17,17 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lib.csi.spec import csi_pb2
+from lib.lab import errors
 from lib.lab.artifacts import pexes
 from lib.lab.run import waiting
 from lib.lab.slots import leases
 from tests.harness import testing
-from tests.harness.guest import guest_packages, initramfs, virtual_machine
+from tests.harness.guest import (
+    disk_server,
+    guest_packages,
+    initramfs,
+    virtual_machine,
+)
 
 IMAGES = pathlib.Path("tests/lib/cloud/openstack/instance_metadata/images")
 SERVER = "83679162-1378-4288-a2d4-70e13ec132aa"
@@ -44,6 +51,16 @@ CASES = (
             "ext4 expanded while mounted",
             "data after the expansion",
             "unplugged",
+        )
+    ),
+    *(
+        f"stopped backend: {step}"
+        for step in (
+            "the serial does not answer",
+            "another volume",
+            "another volume, csi-node started again",
+            "its own volume unpublished",
+            "data after it answers again",
         )
     ),
 )
@@ -172,7 +189,7 @@ class GuestVolume:
         self.machine = machine
         self.bus = bus
         self.id = str(uuid.uuid4())
-        self.file = folder / bus
+        self.file = folder / self.id
         self.staging = f"{KUBELET}/staging/{self.id}"
         self.target = f"{KUBELET}/pods/{self.id}"
 
@@ -186,10 +203,15 @@ class GuestVolume:
         """Return the serial that Nova gives the disk, as the bus shows it."""
         return self.id[:20] if self.bus == "virtio-blk" else self.id
 
-    def plug(self, size_bytes: int) -> virtual_machine.GuestDisk:
-        """Plug an empty disk."""
+    def make_file(self, size_bytes: int) -> pathlib.Path:
+        """Create the file of an empty disk."""
         self.file.touch()
         os.truncate(self.file, size_bytes)
+        return self.file
+
+    def plug(self, size_bytes: int) -> virtual_machine.GuestDisk:
+        """Plug an empty disk."""
+        self.make_file(size_bytes)
         return self.machine.plug(BUSES[self.bus], self.file, self.serial)
 
     @property
@@ -245,13 +267,17 @@ class GuestVolume:
             if usage.unit == csi_pb2.VolumeUsage.BYTES
         )
 
-    def remove(self) -> None:
-        """Unpublish and unstage."""
+    def unpublish(self) -> None:
+        """Unpublish."""
         unpublish = csi_pb2.NodeUnpublishVolumeRequest(
             volume_id=self.id, target_path=self.target
         )
         kind = csi_pb2.NodeUnpublishVolumeResponse
         self.machine.call("Node/NodeUnpublishVolume", unpublish, kind)
+
+    def remove(self) -> None:
+        """Unpublish and unstage."""
+        self.unpublish()
         unstage = csi_pb2.NodeUnstageVolumeRequest(
             volume_id=self.id, staging_target_path=self.staging
         )
@@ -298,6 +324,101 @@ def test_a_volume_is_plugged_expanded_and_unplugged(
     waiting.until("the link is removed", lambda: not exists(machine, volume.link)())
     assert KUBELET not in machine.run("cat /proc/mounts")
     add("unplugged", "0 links, 0 mounts")
+
+
+SERIAL = "/run/serial"
+"""Where the guest writes what a disk answers when it is asked for its serial."""
+READERS = """
+import mmap, os, sys, threading
+
+disk = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+
+def read(number):
+    os.preadv(disk, [mmap.mmap(-1, 4096)], number * 65536)
+
+for number in range(64):
+    threading.Thread(target=read, args=(number,)).start()
+"""
+"""Reads past the cache, like a database. The kernel throttles dirty pages alone so that
+they leave half of a queue free."""
+
+
+def test_a_disk_whose_backend_is_stopped_stops_no_other(
+    lease: leases.Lease,
+    machine: virtual_machine.VirtualMachine,
+    folder: pathlib.Path,
+    table: CaseTable,
+) -> None:
+    """Its queue is full, so that it does not even answer with its serial."""
+    add = functools.partial(_add, table, "stopped backend")
+    hung = GuestVolume(machine, folder, "virtio-blk")
+    file = hung.make_file(64 * MIB)
+    with disk_server.serving(lease.where, file, folder) as server:
+        disk = machine.plug_served(server, hung.serial)
+        hung.begin_stage()
+        machine.finish(csi_pb2.NodeStageVolumeResponse)
+        hung.publish()
+        pages = f"dd if=/dev/zero of={hung.target}/pages bs=1M count=16 conv=notrunc"
+        machine.run(f"echo kept > {hung.target}/data && {pages} && sync")
+        device = pathlib.PurePath(machine.run(f"readlink {hung.link}")).name
+        server.stop()
+        try:
+            machine.run(f"{pages}; (setsid sync >/dev/null 2>&1 &)")
+            readers = f"python3.11 -c {shlex.quote(READERS)} /dev/{device}"
+            machine.run(f"(setsid {readers} >/dev/null 2>&1 &)")
+            waiting.until("its queue is full", lambda: under_way(machine, device))
+            read = f"cat /sys/block/{device}/serial > {SERIAL} 2>&1"
+            machine.run(f"(setsid {read} &) ; sleep 2; test ! -s {SERIAL}")
+            add("the serial does not answer", f"{device}, {under_way(machine, device)}")
+            add("another volume", live(machine, folder))
+            machine.start_driver(NO_SERVICE, "--with-topology=false")
+            assert info(machine).node_id == virtual_machine.PRODUCT_UUID
+            add("another volume, csi-node started again", live(machine, folder))
+            hung.unpublish()
+            add("its own volume unpublished", f"{hung.target} is absent")
+            machine.run(f"test ! -e {hung.target} && test ! -s {SERIAL}")
+        finally:
+            server.go_on()
+        answered = f"grep -qs {hung.serial} {SERIAL} && echo yes || echo no"
+        waiting.until("its serial", lambda: machine.run(answered) == "yes")
+        # Until csi-node asks the disk again, it is one that does not answer.
+        waiting.until("it is published again", lambda: is_published(hung))
+        data = machine.run(f"cat {hung.target}/data")
+        assert data == "kept"
+        hung.remove()
+        machine.unplug(disk)
+        add("data after it answers again", data)
+
+
+def is_published(volume: GuestVolume) -> bool:
+    """Publish a volume, unless its disk does not answer yet."""
+    try:
+        volume.publish()
+    except errors.LabError as error:
+        if "does not answer" not in str(error):
+            raise
+        return False
+    return True
+
+
+def under_way(machine: virtual_machine.VirtualMachine, device: str) -> str:
+    """Return the number of requests of a disk; empty: its queue is not full."""
+    counts = machine.run(f"cat /sys/block/{device}/inflight").split()
+    total = sum(map(int, counts))
+    return f"{total} requests" if total >= virtual_machine.QUEUE else ""
+
+
+def live(machine: virtual_machine.VirtualMachine, folder: pathlib.Path) -> str:
+    """Plug, stage, publish, measure, unmount and unplug a volume."""
+    volume = GuestVolume(machine, folder, "virtio-blk")
+    disk = volume.plug(64 * MIB)
+    volume.begin_stage()
+    machine.finish(csi_pb2.NodeStageVolumeResponse)
+    volume.publish()
+    size_bytes = volume.total_bytes()
+    volume.remove()
+    machine.unplug(disk)
+    return f"{size_bytes / MIB:.0f} MiB staged, published, measured, unmounted"
 
 
 def _add(table: CaseTable, bus: str, step: str, result: object) -> None:
