@@ -76,15 +76,21 @@ def needs_recovery(ends: Ends) -> bool | None:
     """Report whether a file system is incomplete; None: its superblock does not show.
 
     ext with a journal has the feature "recover" while it is mounted writable, without
-    one the flag "valid" is missing. A log tree of btrfs is what fsync wrote.
+    one the flag "valid" is missing. Files that were deleted while open are in a list of
+    orphans, which Linux empties even in a mount that is read-only. A log tree of btrfs
+    is what fsync wrote.
 
-    Source: Linux fs/ext4/ext4.h (EXT4_FEATURE_INCOMPAT_RECOVER, EXT4_VALID_FS); btrfs
-    On-disk format, "Superblock", log_root.
+    Source: Linux fs/ext4/ext4.h (EXT4_FEATURE_INCOMPAT_RECOVER, EXT4_VALID_FS,
+    s_last_orphan, EXT4_FEATURE_RO_COMPAT_ORPHAN_PRESENT), fs/ext4/orphan.c
+    (ext4_orphan_cleanup); btrfs On-disk format, "Superblock", log_root.
     """
     ext = ends.at(1024, 1024)
     if ext_size_bytes(ext) is not None:
-        compatible, incompatible = struct.unpack_from("<II", ext, 92)
+        compatible, incompatible, read_only = struct.unpack_from("<III", ext, 92)
         (state,) = struct.unpack_from("<H", ext, 58)
+        (last_orphan,) = struct.unpack_from("<I", ext, 0xE8)
+        if last_orphan or read_only & 0x10000:
+            return True
         has_journal = bool(compatible & 0x4)
         return bool(incompatible & 0x4) if has_journal else not state & 0x1
     btrfs = ends.at(0x10000, 4096)

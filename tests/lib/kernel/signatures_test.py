@@ -177,6 +177,16 @@ LOG_ROOT = (30605312).to_bytes(8, "little")
         pytest.param(
             {1024: written(ext(0, 0x2), 58, INVALID)}, True, id="ext2, in use"
         ),
+        pytest.param(
+            {1024: written(ext(0x4, 0x2), 0xE8, b"\x0c\x00\x00\x00")},
+            True,
+            id="ext4, deleted files still to be released",
+        ),
+        pytest.param(
+            {1024: written(ext(0x4, 0x2), 100, b"\x03\x00\x01\x00")},
+            True,
+            id="ext4, the same in a file of orphans",
+        ),
         pytest.param({0x10000: btrfs(b"_BHRfS_M")}, False, id="btrfs without a log"),
         pytest.param(
             {0x10000: written(btrfs(b"_BHRfS_M"), 0x60, LOG_ROOT)},

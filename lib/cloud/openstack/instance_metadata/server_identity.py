@@ -2,7 +2,7 @@
 
 import pathlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud.openstack.instance_metadata import document
 from lib.cloud.openstack.instance_metadata.document import InstanceMetadata
@@ -56,23 +56,41 @@ class ServerIdentity:
         described = dmi.descriptions(self._sys)
         if server_id and _is_openstack(described):
             return InstanceMetadata(server_id, "", "", is_complete=False)
-        shown = ", ".join(described) or "no vendor"
+        shown = ", ".join(described.values()) or "no vendor"
         why = f"not of a server of OpenStack ({shown})" if server_id else "no UUID"
         reasons.append(f"{self._sys / dmi.PATH}: {why}")
         raise UnknownIdentity("; ".join(reasons))
 
 
-_PRODUCTS = ("openstack", "opentelekomcloud", "huaweicloud", "sap ccloud vm")
-"""Begin what Nova, or a cloud that runs it, writes into the firmware of its servers.
+_PRODUCT = "openstack"
+"""Begins what Nova, or a distribution of it, writes as vendor and product.
 
-Source: Nova virt/libvirt/driver.py (_get_guest_config_sysinfo), nova/version.py;
-cloud-init DataSourceOpenStack.py (VALID_DMI_PRODUCT_NAMES, VALID_DMI_ASSET_TAGS).
+Source: Nova virt/libvirt/driver.py (_get_guest_config_sysinfo), nova/version.py.
+"""
+_ASSET_TAGS = frozenset(
+    {
+        "huaweicloud",
+        "openstack compute",
+        "openstack nova",
+        "opentelekomcloud",
+        "samsung cloud platform",
+        "sap ccloud vm",
+    }
+)
+"""Clouds that run Nova. Owners of machines write asset tags, hence no beginnings.
+
+Source: cloud-init DataSourceOpenStack.py (VALID_DMI_ASSET_TAGS).
 """
 
 
-def _is_openstack(described: Iterable[str]) -> bool:
+def _is_openstack(described: Mapping[str, str]) -> bool:
     """Report whether the firmware is that of a server of OpenStack.
 
     The UUID of any other machine is no ID of a server.
     """
-    return any(text.lower().startswith(_PRODUCTS) for text in described)
+    lower = {name: text.lower() for name, text in described.items()}
+    names = (lower.get("sys_vendor", ""), lower.get("product_name", ""))
+    return (
+        any(name.startswith(_PRODUCT) for name in names)
+        or lower.get("chassis_asset_tag") in _ASSET_TAGS
+    )

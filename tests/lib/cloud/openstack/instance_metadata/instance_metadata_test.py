@@ -241,6 +241,26 @@ FIRMWARE = {
         {"sys_vendor": "QEMU", "chassis_asset_tag": "OpenTelekomCloud"},
         True,
     ),
+    "another cloud by its asset tag": (
+        {"product_name": "Standard PC", "chassis_asset_tag": "Samsung Cloud Platform"},
+        True,
+    ),
+    "an asset tag in another letter case": (
+        {"product_name": "Standard PC", "chassis_asset_tag": "HuaweiCloud"},
+        True,
+    ),
+    "bare metal, whose owner wrote the asset tag": (
+        {
+            "sys_vendor": "Dell Inc.",
+            "product_name": "PowerEdge R640",
+            "chassis_asset_tag": "OpenStack compute 07",
+        },
+        False,
+    ),
+    "bare metal of a server line": (
+        {"sys_vendor": "Supermicro", "product_family": "OpenStack Ready"},
+        False,
+    ),
     "a plain virtual machine": (
         {"sys_vendor": "QEMU", "product_name": "Standard PC (Q35 + ICH9, 2009)"},
         False,
