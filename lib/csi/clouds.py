@@ -48,15 +48,17 @@ class Clouds:
     ) -> flow.VolumesFlow:
         """Return the cloud of a request by which a volume may be absent.
 
-        Where the secrets name none of several clouds, it is the cloud that has the
-        volume: what the default cloud lacks is absent only when no other has it.
+        Of several clouds it is the one that has the volume, that of the secrets first:
+        what one cloud lacks is absent only when no other has it.
 
         Raises:
             RefusedCall: INVALID_ARGUMENT: unknown cloud; or a cloud can't be read.
         """
-        if KEY in secrets or len(self._flows) == 1:
-            return self.of(secrets)
-        for cloud in self._flows.values():
+        named = self.of(secrets)
+        if len(self._flows) == 1:
+            return named
+        others = [cloud for cloud in self._flows.values() if cloud is not named]
+        for cloud in (named, *others):
             try:
                 cloud.read(volume_id, call)
             except RefusedCall as refused:
@@ -64,7 +66,7 @@ class Clouds:
                     raise
             else:
                 return cloud
-        return self.default
+        return named
 
     def find(self, volume_id: VolumeId, call: callers.Caller) -> Volume:
         """Search a volume in all clouds.

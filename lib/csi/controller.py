@@ -216,6 +216,10 @@ class Controller:
         if not request.HasField("volume_capability"):
             _refuse("volume_capability: not set")
         capabilities.check(capability, "volume_capability")
+        # A kubelet hands on the first mode of a PersistentVolume, its attacher the
+        # widest: the node may not see that there are several writers.
+        if problem := capabilities.wrong(capability, is_shareable=None):
+            _refuse(f"volume_capability: {problem}")
         if request.readonly:
             _refuse("readonly: not supported: PUBLISH_READONLY is not offered")
         node = InstanceId(request.node_id)

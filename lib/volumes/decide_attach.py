@@ -3,6 +3,8 @@
 Rule: as in decide.py, one `return` per state.
 """
 
+from collections.abc import Sequence
+
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Attachment, AttachmentPhase, Volume, VolumePhase
 from lib.volumes import outcomes
@@ -34,12 +36,15 @@ def publish(  # noqa: PLR0911
     ]
     if volume.phase is VolumePhase.DELETING:
         return outcomes.refuse(Code.ABORTED, outcomes.status(volume))
+    others = [item for item in volume.attachments if item not in here]
+    if here and others and not request.is_shared:
+        return _elsewhere(request, volume, others, past)
     if here:
         return _publish_here(request, volume, here[0], past)
     if volume.phase is VolumePhase.ATTACHING and not _is_attached(volume):
         return _wait_to_attach(request, volume, past)
     if volume.attachments and not (request.is_shared and volume.is_shareable):
-        return _elsewhere(request, volume, past)
+        return _elsewhere(request, volume, volume.attachments, past)
     if volume.phase is VolumePhase.FAILED:
         return outcomes.failed(volume)
     if volume.phase not in outcomes.READY or _is_inconsistent(volume):
@@ -88,12 +93,16 @@ def _publish_here(  # noqa: PLR0911
 
 
 def _elsewhere(
-    request: PublishVolume, volume: Volume, past: CallHistory
+    request: PublishVolume,
+    volume: Volume,
+    others: Sequence[Attachment],
+    past: CallHistory,
 ) -> VolumeOutcome:
-    """Refuse, unless the volume is being detached now."""
-    if volume.phase is VolumePhase.DETACHING:
+    """Refuse, unless the volume is being detached now. others: its other holders."""
+    are_leaving = all(item.phase is AttachmentPhase.DETACHING for item in others)
+    if volume.phase is VolumePhase.DETACHING or are_leaving:
         return outcomes.wait(past, outcomes.status(volume))
-    where = ", ".join(attachment.holder for attachment in volume.attachments)
+    where = ", ".join(attachment.holder for attachment in others)
     text = f"volume_id: conflict: volume {volume.id} is attached to {where}"
     if request.is_shared:
         text += ", and its type does not allow several instances"
@@ -141,10 +150,13 @@ def _release(
         return outcomes.act(
             DetachVolume(volume, instance_id), why=outcomes.status(volume)
         )
-    holders = [attachment.holder for attachment in volume.attachments]
-    where = ", ".join(holders) or "an instance that the cloud does not show"
-    text = f"volume_id: conflict: {outcomes.status(volume)}, being attached to {where}"
-    return outcomes.refuse(Code.ABORTED, f"{text}; detach it there first")
+    text = f"volume_id: conflict: {outcomes.status(volume)}, being attached to"
+    where = ", ".join(attachment.holder for attachment in volume.attachments)
+    if where:
+        return outcomes.refuse(Code.ABORTED, f"{text} {where}; detach it there first")
+    text = f"{text} an instance that the cloud does not show; unless an attach is under"
+    text = f"{text} way, the cloud administrator must reset its status to available"
+    return outcomes.refuse(Code.ABORTED, text)
 
 
 def _is_stuck(past: CallHistory) -> bool:

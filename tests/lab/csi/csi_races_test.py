@@ -21,6 +21,7 @@ from lib.cloud.model import InstanceId
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.cloud.openstack.http import client, session
 from lib.cloud.openstack.volumes import cloud as volumes_cloud
+from lib.cloud.support import absence
 from lib.cloud.volumes import (
     ById,
     ByName,
@@ -44,6 +45,8 @@ GIB = 2**30
 CLUSTER = "races"
 BROKEN = "race-broken"
 """A type that no back end can make."""
+SHARED = "race-shared"
+"""A type whose volumes several servers may hold."""
 TIMES = 30.0
 PATIENCE_S = waiting.LIMIT_S
 NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
@@ -134,9 +137,9 @@ class Ground:
             flow.VolumesFlow(lambda: self.later, effects, -math.inf), request, call
         )
 
-    def volume(self) -> VolumeId:
+    def volume(self, kind: str = "fast") -> VolumeId:
         """Have one more volume that is available."""
-        volume = self.volumes.create(spec(self.volumes))
+        volume = self.volumes.create(spec(self.volumes, kind))
         self.wait(volume.id, VolumePhase.AVAILABLE)
         return volume.id
 
@@ -230,15 +233,52 @@ def reserved_for_it(ground: Ground) -> str:
 
 
 def reserved_for_one_that_is_gone(ground: Ground) -> str:
+    """Nova must report twice that it is absent, 15 real seconds apart."""
     own = ground.volume()
     ground.reserve(own, NOWHERE)
-    return ground.settle_quickly(model.PublishVolume(own, ground.here))
+    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here))]
+    time.sleep(absence.CONFIRM_S + 1)
+    codes.append(ground.settle_quickly(model.PublishVolume(own, ground.here)))
+    return " ".join(codes)
+
+
+def reserved_for_another_server(ground: Ground) -> str:
+    """Its attach may be slow: neither request releases what is reserved for it."""
+    own = ground.volume()
+    ground.reserve(own, ground.elsewhere)
+    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here))]
+    time.sleep(absence.CONFIRM_S + 1)
+    codes.append(ground.settle_quickly(model.PublishVolume(own, ground.here)))
+    codes.append(ground.settle_quickly(model.UnpublishVolume(own, ground.here)))
+    (reserved,) = ground.see(own).attachments
+    assert reserved.instance_id == ground.elsewhere
+    codes.append(ground.settle_quickly(model.UnpublishVolume(own, ground.elsewhere)))
+    return " ".join(codes)
+
+
+def readers_and_one_writer(ground: Ground) -> str:
+    """A volume that several servers hold is attached for one writer to neither."""
+    own = ground.volume(SHARED)
+    codes = [
+        ground.settle(model.PublishVolume(own, server, is_shared=is_shared))
+        for server, is_shared in (
+            (ground.here, True),
+            (ground.elsewhere, True),
+            (ground.here, False),
+        )
+    ]
+    assert ground.holders(own) == {ground.here, ground.elsewhere}
+    return " ".join(codes)
 
 
 def stuck_in_attaching(ground: Ground) -> str:
+    """Cinder does not show for whom: an administrator resets the status."""
     own = ground.volume()
     ground.say(own, "attaching")
-    return ground.settle_quickly(model.PublishVolume(own, ground.here))
+    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here))]
+    ground.say(own, "available")
+    codes.append(ground.settle_quickly(model.PublishVolume(own, ground.here)))
+    return " ".join(codes)
 
 
 def stuck_in_detaching(ground: Ground) -> str:
@@ -377,9 +417,11 @@ def growth_of_what_is_being_attached(ground: Ground) -> str:
 RACES: tuple[tuple[Callable[[Ground], str], str], ...] = (
     (not_yet_available, "OK"),
     (reserved_for_it, "OK"),
-    (reserved_for_one_that_is_gone, "OK"),
+    (reserved_for_one_that_is_gone, "ABORTED OK"),
+    (reserved_for_another_server, "ABORTED ABORTED OK OK"),
+    (readers_and_one_writer, "OK OK FAILED_PRECONDITION"),
     (reserved_and_let_go, "OK"),
-    (stuck_in_attaching, "OK"),
+    (stuck_in_attaching, "ABORTED OK"),
     (stuck_in_detaching, "OK"),
     (just_being_detached, "OK"),
     (attached_elsewhere, "FAILED_PRECONDITION"),
@@ -411,11 +453,14 @@ def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
     )
     two = mine.boot_all(["race-1", "race-2"])
     with lab_cloud.connect(where, accounts.ADMIN) as admin:
-        nowhere = {"volume_backend_name": "nowhere"}
-        if not admin.block_storage.find_type(BROKEN):
-            admin.block_storage.create_type(
-                name=BROKEN, is_public=True, extra_specs=nowhere
-            )
+        for name, key, value in (
+            (BROKEN, "volume_backend_name", "nowhere"),
+            (SHARED, "multiattach", "<is> True"),
+        ):
+            if not admin.block_storage.find_type(name):
+                admin.block_storage.create_type(
+                    name=name, is_public=True, extra_specs={key: value}
+                )
         own = Ground(
             volumes_cloud.OpenStackVolumes(api, config.block_storage),
             volumes_cloud.OpenStackVolumes(api, config.block_storage, now=in_an_hour),

@@ -319,6 +319,23 @@ def test_a_clone_names_its_source() -> None:
     assert world.cloud.volumes()[1].source == stock(7).id
 
 
+@pytest.mark.parametrize(
+    "mode", [Mode.MULTI_NODE_MULTI_WRITER, Mode.MULTI_NODE_SINGLE_WRITER]
+)
+def test_a_file_system_is_attached_for_one_writer_alone(mode: int) -> None:
+    """Of [ReadWriteOnce, ReadWriteMany] a kubelet hands the node only the first."""
+    world = World()
+    world.cloud.put(dataclasses.replace(stock(1), is_shareable=True))
+    request = pb.ControllerPublishVolumeRequest(
+        volume_id=stock(1).id, node_id=NODE, volume_capability=cap(mode)
+    )
+    with pytest.raises(RefusedCall, match="requires access_type block") as refused:
+        world.controller.publish(request, world.call())
+    assert refused.value.code is Code.INVALID_ARGUMENT
+    (volume,) = world.cloud.volumes()
+    assert volume.attachments == ()
+
+
 def test_publishing_gives_the_clouds_context_each_time() -> None:
     world = World()
     world.cloud.put(stock(1))
@@ -567,15 +584,13 @@ def test_only_what_is_true_of_a_volume_is_confirmed(
 def test_a_volume_is_deleted_from_the_cloud_that_has_it(
     place: str, secrets: dict[str, str]
 ) -> None:
-    """Without secrets, what the default cloud lacks may be in another."""
+    """What the default cloud lacks, or that of the secrets, may be in another."""
     world = World(("default", "other"))
     if place in world.clouds:
         world.clouds[place].put(dataclasses.replace(stock(1), cluster="c"))
     request = pb.DeleteVolumeRequest(volume_id=stock(1).id, secrets=secrets)
     world.controller.delete_volume(request, world.call())
-    is_left = place == "default" and bool(secrets)
-    volumes = [volume for cloud in world.clouds.values() for volume in cloud.volumes()]
-    assert bool(volumes) == is_left
+    assert not any(cloud.volumes() for cloud in world.clouds.values())
 
 
 def test_a_cloud_that_cannot_be_read_may_have_the_volume() -> None:

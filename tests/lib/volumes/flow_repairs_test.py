@@ -134,6 +134,16 @@ def test_unpublish_of_a_shared_volume_waits_for_an_attach_under_way() -> None:
     assert world.held() == [OTHER]
 
 
+def test_one_writer_is_refused_beside_readers_on_other_nodes() -> None:
+    """Also on a node that has the volume already: two PersistentVolumes name it."""
+    both = (Attachment(NODE), Attachment(OTHER))
+    world = World(dataclasses.replace(SHARED, attachments=both))
+    assert world.ends(model.PublishVolume(ID, NODE, is_shared=True)) is None
+    assert world.ends(model.PublishVolume(ID, NODE)) is Code.FAILED_PRECONDITION
+    assert world.ends(model.UnpublishVolume(ID, OTHER)) is None
+    assert world.ends(model.PublishVolume(ID, NODE)) is None
+
+
 def test_publish_of_a_shared_volume_waits_for_a_detach_under_way() -> None:
     both = (Attachment(OTHER), Attachment(NODE))
     world = World(dataclasses.replace(SHARED, attachments=both))

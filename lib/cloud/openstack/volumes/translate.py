@@ -55,7 +55,7 @@ PHASES: Mapping[str, VolumePhase] = {
     "unmanaging": VolumePhase.DELETING,
     "uploading": VolumePhase.BUSY,
 }
-"""Any other status is UNKNOWN.
+"""Any other status is UNKNOWN, or FAILED if it begins with "error".
 
 Source: Cinder API v3, "Volumes", status; cinder/objects/fields.py (VolumeStatus)."""
 
@@ -92,7 +92,9 @@ def is_id(text: str) -> bool:
 
 def phase(status: str) -> VolumePhase:
     """Return where a volume of this status stands."""
-    return PHASES.get(status, VolumePhase.UNKNOWN)
+    is_error = status.startswith("error")
+    other = VolumePhase.FAILED if is_error else VolumePhase.UNKNOWN
+    return PHASES.get(status, other)
 
 
 def volume(native_volume: native.Volume, settings: BlockStorage) -> Volume:
