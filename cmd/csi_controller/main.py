@@ -40,9 +40,10 @@ def _openstack(
     env: Mapping[str, str],
 ) -> driver.DriverProgram:
     from csi_controller import openstack_clouds
-    from lib.csi import driver
+    from lib.csi import driver, driver_nodes
 
     del values
+    nodes = driver_nodes.DriverNodes(openstack_clouds.DRIVER)
     has_controller = driver_options.has_controller
     openers = openstack_clouds.openers(
         driver_options.cloud_configs if has_controller else (),
@@ -50,6 +51,7 @@ def _openstack(
         env,
         driver_options.user_agents,
         driver_options.cluster,
+        nodes.ids,
     )
     return driver.DriverProgram(
         NAME,
@@ -60,6 +62,7 @@ def _openstack(
         openers,
         zone_key=openstack_clouds.ZONE_KEY,
         reference=openstack_clouds.REFERENCE,
+        nodes=nodes,
     )
 
 

@@ -8,6 +8,7 @@ from lib.cloud.openstack import reference_metrics, with_volumes
 from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.volumes import cloud as volumes
+from lib.cloud.openstack.volumes import cluster_witnesses
 from lib.cloud.support import absence_scope
 from lib.cloud.support.source import CloudSource, Observers, Unobserved
 from lib.csi import driver
@@ -30,19 +31,23 @@ def openers(
     env: Mapping[str, str],
     user_agents: tuple[str, ...],
     cluster: str,
+    node_ids: cluster_witnesses.NodeIds = cluster_witnesses.no_node_ids,
 ) -> driver.Openers:
     """Return the opener of each named cloud; later files override earlier ones.
 
-    cluster: the ID in the ownership metadata of its volumes.
+    cluster: the ID in the ownership metadata of its volumes. node_ids: of its Nodes; of
+    several clouds, it is not known which one has a Node.
 
     Raises:
         ConfigError: a file can't be used; every problem is listed.
     """
     clouds = {name: cloud_conf.CloudConf(paths, env, name, SECTIONS) for name in names}
     config.require(config.collect(*(files.read for files in clouds.values())))
+    own = cluster_witnesses.OfCluster(cluster)
+    if len(clouds) == 1:
+        own = cluster_witnesses.OfCluster(cluster, node_ids)
     return {
-        name: _source(files, user_agents, cluster).open
-        for name, files in clouds.items()
+        name: _source(files, user_agents, own).open for name, files in clouds.items()
     }
 
 
@@ -53,7 +58,7 @@ def check(paths: Sequence[str], names: Sequence[str], env: Mapping[str, str]) ->
         ConfigError: one cannot be used; every problem is listed.
     """
     sources = [
-        _source(cloud_conf.CloudConf(paths, env, name, SECTIONS), (), "")
+        _source(cloud_conf.CloudConf(paths, env, name, SECTIONS), (), None)
         for name in names
     ]
     opens = (functools.partial(source.open, Unobserved()) for source in sources)
@@ -61,7 +66,9 @@ def check(paths: Sequence[str], names: Sequence[str], env: Mapping[str, str]) ->
 
 
 def _source(
-    files: cloud_conf.CloudConf, user_agents: tuple[str, ...], cluster: str
+    files: cloud_conf.CloudConf,
+    user_agents: tuple[str, ...],
+    cluster: cluster_witnesses.OfCluster | None,
 ) -> CloudSource[settings.Config]:
     memory = absence_scope.HomeMemory()
 

@@ -12,6 +12,7 @@ from lib.csi import (
     claims,
     clouds,
     controller,
+    driver_nodes,
     identity_rpcs,
     identity_service,
     messages,
@@ -26,9 +27,11 @@ from lib.daemon import (
     reopening,
     starting,
 )
+from lib.kube import client
 from lib.process import (
     arenas,
     command_line,
+    config,
     exchange,
     flags,
     logs,
@@ -39,6 +42,8 @@ from lib.process import metrics as process_metrics
 from lib.reconcile import metrics as reconcile_metrics
 from lib.volumes import flow
 
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+"""Set in every pod. Source: Kubernetes, "Accessing the Kubernetes API from a Pod"."""
 GRACE_S = 5.0
 """Seconds for running calls to end once the process must exit."""
 
@@ -54,7 +59,8 @@ class DriverProgram:
     provider: the cloud's name, for metrics. driver: the name in CSIDriver and
     StorageClasses. features: of the provider. zone_key: the topology segment; empty:
     volumes are accessible from everywhere. cluster: ID in the ownership metadata of
-    volumes, where no flag sets it. reference: its metrics are exported, too.
+    volumes, where no flag sets it. reference: its metrics are exported, too. nodes:
+    those on which the driver runs, read where there is an API server; None: not needed.
     """
 
     name: str
@@ -66,6 +72,7 @@ class DriverProgram:
     zone_key: str = ""
     cluster: str = ""
     reference: counting.Reference | None = None
+    nodes: driver_nodes.DriverNodes | None = None
 
 
 def run(
@@ -157,20 +164,39 @@ class Plugin:
                 volumes, started=self._times.started, metrics=reconciled
             )
             cloud.after(flows[name].follow)
+        api = self._cluster_api(env)
+        if api is not None and self._program.nodes is not None:
+            self._program.nodes.use(api)
         topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.ControllerSettings(
             self._program.cluster or self._options.cluster,
             topology,
-            self._annotations(env),
+            self._annotations(api),
             self._program.features,
         )
         return controller.Controller(clouds.Clouds(flows), settings)
 
-    def _annotations(self, env: Mapping[str, str]) -> controller.Annotations:
-        if not self._options.reads_claims:
-            return controller.no_annotations
+    def _cluster_api(self, env: Mapping[str, str]) -> client.Api | None:
+        """Return the API server of the cluster; None: there is none, or no access.
+
+        Raises:
+            ConfigError: claims are to be read from it, and it cannot be used.
+        """
         reach = starting.Reach(self._options.kubeconfig, self._options.master)
-        api = starting.connect(self._build, reach, env, self._registry)
+        has_one = reach.kubeconfig or reach.master or env.get(_IN_CLUSTER)
+        if not has_one and not self._options.reads_claims:
+            return None
+        try:
+            return starting.connect(self._build, reach, env, self._registry)
+        except config.ConfigError as error:
+            if self._options.reads_claims:
+                raise
+            logs.get(__name__).warning("no access to the cluster", err=str(error))
+            return None
+
+    def _annotations(self, api: client.Api | None) -> controller.Annotations:
+        if api is None or not self._options.reads_claims:
+            return controller.no_annotations
         return claims.Claims(api).annotations
 
 

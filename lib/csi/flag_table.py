@@ -72,8 +72,8 @@ KUBECONFIG = Flag(
     "kubeconfig",
     kinds.TEXT,
     "",
-    "Path of the kubeconfig for --pvc-annotations; empty: the service account of the"
-    " Pod.",
+    "Path of the kubeconfig for --pvc-annotations, and for the Nodes whose servers show"
+    " that a project is that of the cluster; empty: the service account of the Pod.",
 )
 
 # Ours; the reference has none of these.

@@ -98,6 +98,7 @@ PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume",
 STORAGE_CLASSES = Resource(
     "storage.k8s.io", "v1", "storageclasses", "StorageClass", False
 )
+CSI_NODES = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False)
 VOLUME_ATTACHMENTS = Resource(
     "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False
 )

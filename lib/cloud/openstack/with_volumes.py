@@ -7,6 +7,7 @@ from lib.cloud.openstack.config.settings import Config
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.volumes import cloud as volumes
+from lib.cloud.openstack.volumes import cluster_witnesses
 from lib.cloud.support import absence_scope
 
 
@@ -14,7 +15,7 @@ def of_client(
     api: client.Client,
     config: Config,
     memory: absence_scope.HomeMemory | None = None,
-    cluster: str | None = None,
+    cluster: cluster_witnesses.OfCluster | None = None,
 ) -> protocol.Cloud:
     """Return the cloud. memory: of the cloud that this one replaces.
 

@@ -7,7 +7,7 @@ the load balancers and the volumes of one cloud.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from lib.cloud import errors
 
@@ -29,13 +29,13 @@ class HomeMemory:
 
     home: where an ID was last observed; None: not yet. witnesses: IDs of the servers
     that the last list contained. created: IDs of what this process has created while
-    there was no home: they are wherever the credentials lead, and show nothing. Each
-    value is replaced as a whole.
+    there was no home, with where: they are wherever the credentials lead, and show
+    nothing. Each value is replaced as a whole.
     """
 
     home: Scope | None = None
     witnesses: tuple[str, ...] = ()
-    created: frozenset[str] = frozenset()
+    created: Mapping[str, Scope] = dataclasses.field(default_factory=dict)
 
 
 class Guard:
@@ -72,9 +72,22 @@ class Guard:
         self.memory.home = self.here()
 
     def created(self, id_: str) -> None:
-        """Note what this process has created: its ID is no witness."""
+        """Note what this process has created: its ID is no witness.
+
+        Raises:
+            CloudError: authentication failed.
+        """
         if self.memory.home is None:
-            self.memory.created |= {id_}
+            self.memory.created = {**self.memory.created, id_: self.here()}
+
+    def is_created_here(self, id_: str) -> bool:
+        """Report whether this process has created it here: its absence is known.
+
+        Raises:
+            CloudError: authentication failed.
+        """
+        where = self.memory.created.get(id_)
+        return where is not None and where == self.here()
 
     def check(
         self, operation: str, has_witness: Callable[[], bool] | None = None

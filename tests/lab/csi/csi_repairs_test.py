@@ -13,6 +13,7 @@ from lib.cloud.model import InstanceId
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.cloud.openstack.http import client, session
 from lib.cloud.openstack.volumes import cloud as volumes_cloud
+from lib.cloud.openstack.volumes import cluster_witnesses
 from lib.cloud.volumes import ById, VolumeId, VolumePhase, VolumeRequest, VolumeSpec
 from lib.lab import places
 from lib.lab.openstack import accounts, tenant
@@ -35,6 +36,7 @@ class Ground:
 
     counted: list[str]
     volumes: volumes_cloud.OpenStackVolumes
+    account: accounts.Account
     mine: tenant.Tenant
     admin: openstack.connection.Connection
     here: InstanceId
@@ -42,13 +44,7 @@ class Ground:
 
     def ends(self, request: model.Request) -> str:
         """Settle a request as a process that has run for long; return its code."""
-        process = flow.VolumesFlow(lambda: self.volumes, started=-math.inf)
-        try:
-            process.settle(request, callers.Caller(time.monotonic() + PATIENCE_S))
-        except RefusedCall as refused:
-            print(refused)
-            return refused.code.value
-        return "OK"
+        return ended(self.volumes, request)
 
     def volume(self, name: str, **parts: object) -> VolumeId:
         """Create a volume and wait until it is available."""
@@ -64,6 +60,17 @@ class Ground:
         assert answer.status_code == 202, answer.text
 
 
+def ended(volumes: volumes_cloud.OpenStackVolumes, request: model.Request) -> str:
+    """Settle a request by these volumes; return its code."""
+    process = flow.VolumesFlow(lambda: volumes, started=-math.inf)
+    try:
+        process.settle(request, callers.Caller(time.monotonic() + PATIENCE_S))
+    except RefusedCall as refused:
+        print(refused)
+        return refused.code.value
+    return "OK"
+
+
 def spec(
     volumes: volumes_cloud.OpenStackVolumes, name: str, **parts: object
 ) -> VolumeSpec:
@@ -74,17 +81,33 @@ def spec(
     return dataclasses.replace(parsed, requisite=request.requisite)
 
 
+OpenVolumes = Callable[
+    [cluster_witnesses.OfCluster | None], volumes_cloud.OpenStackVolumes
+]
+
+
+@contextlib.contextmanager
+def opened(
+    where: places.Places, account: accounts.Account, counted: list[str]
+) -> Iterator[OpenVolumes]:
+    """Return what opens the volumes of a project as a new process does."""
+    config = openstack_config.read(accounts.cloud_conf(where, account), {})
+    whole = session.open_session(config.credentials, 60.0)
+    at = client.Where(config.credentials.region, config.credentials.endpoint_type)
+    api = client.Client(whole, at, lambda name, *_: counted.append(name))
+    with contextlib.closing(whole.session):
+        yield lambda cluster: volumes_cloud.OpenStackVolumes(
+            api, config.block_storage, cluster=cluster
+        )
+
+
 @pytest.fixture(scope="module")
 def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
     account, mine = project("csi-repairs")
-    config = openstack_config.read(accounts.cloud_conf(where, account), {})
-    opened = session.open_session(config.credentials, 60.0)
-    at = client.Where(config.credentials.region, config.credentials.endpoint_type)
     counted: list[str] = []
-    api = client.Client(opened, at, lambda name, *_: counted.append(name))
     two = mine.boot_all(["repairs-1", "repairs-2"])
     with (
-        contextlib.closing(opened.session),
+        opened(where, account, counted) as open_volumes,
         lab_cloud.connect(where, accounts.ADMIN) as admin,
     ):
         if not admin.block_storage.find_type(SHARED):
@@ -94,7 +117,8 @@ def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
             )
         yield Ground(
             counted,
-            volumes_cloud.OpenStackVolumes(api, config.block_storage),
+            open_volumes(None),
+            account,
             mine,
             admin,
             InstanceId(two["repairs-1"].id),
@@ -178,3 +202,62 @@ def test_unpublish_of_a_shared_volume_sees_a_reservation(ground: Ground) -> None
     assert ground.ends(model.UnpublishVolume(own, ground.elsewhere)) == "OK"
     (volume,) = (v for v in ground.volumes.listing() if v.id == own)
     assert volume.phase is VolumePhase.AVAILABLE
+
+
+ABSENT = VolumeId("00000000-1111-4222-8333-444444444444")
+CLUSTER = "repairs"
+
+
+def test_a_start_in_another_project_loses_no_volume(
+    ground: Ground, where: places.Places, project: MakeProject
+) -> None:
+    """Also where another cluster with the same cluster ID has volumes there."""
+    own = ground.volume("lives-on")
+    nodes = cluster_witnesses.OfCluster(
+        CLUSTER, lambda: (ground.here, ground.elsewhere)
+    )
+    unknown = cluster_witnesses.OfCluster(CLUSTER)
+    account, _ = project("csi-elsewhere")
+    counted: list[str] = []
+    requests = (model.RemoveVolume(own, CLUSTER), model.UnpublishVolume(own, None))
+    with opened(where, account, counted) as open_volumes:
+        first = {
+            (name, request): ended(open_volumes(cluster), request)
+            for name, cluster in (("Nodes", nodes), ("volumes", unknown))
+            for request in requests
+        }
+        named = spec(ground.volumes, "of-another-cluster")
+        assert ended(open_volumes(None), model.Make(named)) == "OK"
+        for request in requests:
+            first["Nodes, a volume there", request] = ended(
+                open_volumes(nodes), request
+            )
+        rows = {key: code for key, code in first.items() if code != "UNAVAILABLE"}
+        # The first volume of a cluster is deleted, though nothing of it was observed.
+        fresh = open_volumes(cluster_witnesses.OfCluster("fresh"))
+        assert ended(fresh, model.Make(spec(fresh, "first", cluster="fresh"))) == "OK"
+        (volume,) = (v for v in fresh.listing() if v.name == "first")
+        assert ended(fresh, model.RemoveVolume(volume.id, "fresh")) == "OK"
+    assert rows == {}
+    assert own in {volume.id for volume in ground.volumes.listing()}
+
+
+def test_a_server_of_the_cluster_shows_that_the_project_is_its_own(
+    ground: Ground, where: places.Places
+) -> None:
+    """For a volume that was deleted by hand; also the last one of the cluster."""
+    nodes = cluster_witnesses.OfCluster("no-volumes", lambda: (ground.here,))
+    rows = {}
+    for request in (
+        model.RemoveVolume(ABSENT, "no-volumes"),
+        model.UnpublishVolume(ABSENT, None),
+        model.UnpublishVolume(ABSENT, ground.here),
+    ):
+        counted: list[str] = []
+        with opened(where, ground.account, counted) as open_volumes:
+            code = ended(open_volumes(nodes), request)
+        rows[type(request).__name__, code] = counted
+        print(f"{request}: {code}, {counted}")
+        assert counted.count("get server") == 1
+        assert "list volumes" not in counted
+    assert {code for _, code in rows} == {"OK"}

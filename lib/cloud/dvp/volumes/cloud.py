@@ -121,31 +121,37 @@ class DvpVolumes(Volumes):
             if disk is None:
                 remains = self._remains(ref)
                 if isinstance(ref, ById) and not remains:
-                    self._require_home("find virtualdisk")
+                    self._require_home("find virtualdisk", name)
                 return remains
             if not disk_names.is_volume(disk):
                 return ()
             if isinstance(ref, ById) and self._guard.memory.home is None:
-                self._note_home(name)
+                self._note_home(disk)
             self._await_attachments(name, held_s)
             return (self._volume(disk),)
         except errors.CloudError as error:
             return Unknown(error)
 
-    def _require_home(self, operation: str) -> None:
+    def _require_home(self, operation: str, disk: str) -> None:
         """Check that this project is that of the cluster: an absence counts here.
+
+        disk: its name; that of a disk which this process has created here counts.
 
         Raises:
             Unavailable: no VM and no disk of the cluster was observed in it.
         """
-        self._guard.check(operation, self._has_witness)
+        if not self._guard.is_created_here(disk):
+            self._guard.check(operation, self._has_witness)
 
-    def _note_home(self, disk: str) -> None:
-        """Record that a disk was observed here; it stays home until a restart.
+    def _note_home(self, disk: VirtualDisk) -> None:
+        """Record that a disk of the cluster was observed here, until a restart.
 
         For a while the stores still show the project of a kubeconfig that was replaced.
+        Names of disks repeat in other projects; the label of the cluster does not.
         """
-        if disk not in self._guard.memory.created:
+        metadata, memory = disk.metadata, self._guard.memory
+        is_owned = ownership.is_owned(metadata.labels, self._parent.cluster_uuid)
+        if is_owned and metadata.name not in memory.created:
             self._guard.observed()
 
     def _has_witness(self) -> bool:
@@ -268,7 +274,7 @@ class DvpVolumes(Volumes):
             return
         disk = self._known(volume_id)
         if disk is None:
-            self._require_home("delete virtualdisk")
+            self._require_home("delete virtualdisk", volume_id)
         if disk is None or not disk_names.is_volume(disk):
             return
         volume = self._volume(disk)

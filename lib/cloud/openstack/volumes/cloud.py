@@ -14,6 +14,7 @@ from lib.cloud.model import InstanceId, Unknown
 from lib.cloud.openstack.config.settings import BlockStorage
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.volumes import (
+    cluster_witnesses,
     leftovers,
     native,
     parameters,
@@ -46,8 +47,6 @@ CALL_TIMEOUT_S = 60.0
 """Of one operation that is a call or two."""
 LIST_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
-SEARCH_S = 60.0
-"""Between two searches for a volume of the cluster, until an object of it is found."""
 FEW = 3
 """Up to this many volumes for each page of the list they are read one by one."""
 FEATURES = frozenset(Feature)
@@ -78,7 +77,7 @@ class OpenStackVolumes:
         settings: BlockStorage,
         guard: absence_scope.Guard | None = None,
         now: Callable[[], datetime.datetime] | None = None,
-        cluster: str | None = None,
+        cluster: cluster_witnesses.OfCluster | None = None,
     ) -> None:
         """guard: where absence counts; None: the project of the credentials, always.
 
@@ -95,9 +94,12 @@ class OpenStackVolumes:
         self._leftovers = leftovers.Leftovers(
             self._reads, self._writes, now or self._time_of_cinder, api.now
         )
-        self._cluster = cluster
+        self._witnesses: cluster_witnesses.WitnessSearch | None = None
+        if cluster is not None:
+            self._witnesses = cluster_witnesses.WitnessSearch(
+                cluster, self._reads, self.listing, api.now
+            )
         self._listed = 0
-        self._searched_at = -math.inf
         self._odd_statuses: set[str] = set()
         self._log = structlog.stdlib.get_logger()
 
@@ -194,6 +196,7 @@ class OpenStackVolumes:
         except errors.CloudError as error:
             return dict.fromkeys(absent, Unknown(error))
         try:
+            lost = [ref for ref in lost if not self._guard.is_created_here(ref.id)]
             if lost:
                 self._require_home("find volumes", [ref.witness for ref in lost])
         except errors.CloudError as error:
@@ -210,24 +213,13 @@ class OpenStackVolumes:
         Raises:
             CloudError: nothing of the cluster was observed here, or it is not known.
         """
-        is_asked = self._cluster is not None
-        read = functools.partial(self._has_witness, instances) if is_asked else None
-        self._guard.check(operation, read)
-
-    def _has_witness(self, instances: Sequence[InstanceId | None]) -> bool:
-        """Read whether a server, or a volume with the ownership metadata, is here."""
-        deadline = self._deadline()
-        servers = {id_ for id_ in instances if id_ and translate.is_id(id_)}
-        if any(self._reads.has_server(id_, deadline) for id_ in sorted(servers)):
-            return True
-        if self._api.now() < self._searched_at + SEARCH_S:
-            return False
-        self._searched_at = self._api.now()
+        searched = self._witnesses
+        if searched is None:
+            self._guard.check(operation)
+            return
         created = self._guard.memory.created
-        return any(
-            volume.cluster == self._cluster and volume.id not in created
-            for volume in self.listing()
-        )
+        read = functools.partial(searched.exist, instances, created, self._deadline())
+        self._guard.check(operation, read)
 
     def listing(self) -> tuple[Volume, ...]:
         """See the protocol."""
@@ -307,7 +299,8 @@ class OpenStackVolumes:
         try:
             self._writes.delete(volume_id, deadline)
         except errors.NotFound:
-            self._require_home("delete volume")
+            if not self._guard.is_created_here(volume_id):
+                self._require_home("delete volume")
         except errors.InvalidRequest as error:
             return error
         return None

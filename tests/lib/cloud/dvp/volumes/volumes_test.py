@@ -623,10 +623,28 @@ def test_an_absence_counts_once_an_object_of_the_cluster_was_observed(
     assert "nothing of this cluster was observed in" in refused.value.message
 
 
+@pytest.mark.parametrize(
+    ("cluster", "counts"), [(disks.UUID, True), ("uuid-b", False), ("", False)]
+)
+def test_a_disk_of_the_same_name_in_another_project_is_none_of_the_cluster(
+    cluster: str, counts: bool
+) -> None:
+    """PersistentVolumes that are written by hand name disks as they like."""
+    world = _emptied()
+    world.put(disks.disk("data", cluster=cluster))
+    with disks.opened(world) as volumes:
+        ref = ById(VolumeId("data"))
+        assert volumes.observe([ref]).by_ref[ref]
+        other = ById(VolumeId("pvc-other"))
+        assert (volumes.observe([other]).by_ref[other] == ()) == counts
+
+
 def test_a_disk_that_was_created_here_is_no_object_of_the_cluster() -> None:
     world = _emptied()
     with disks.opened(world) as volumes, world.moving():
         disks.settle(volumes, model.Make(SPEC))
         with pytest.raises(RefusedCall) as refused:
             disks.settle(volumes, model.RemoveVolume(VolumeId("pvc-other"), disks.UUID))
+        # What was created here and is absent here is deleted.
+        assert disks.settle(volumes, model.RemoveVolume(ID, disks.UUID)) is None
     assert refused.value.code is Code.UNAVAILABLE

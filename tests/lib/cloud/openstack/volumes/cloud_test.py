@@ -674,6 +674,54 @@ def test_an_absence_counts_once_an_object_of_the_cluster_was_observed(
                 volumes.delete(NOBODY)
 
 
+NODES = tuple(f"{number:08d}-aaaa-4bbb-8ccc-dddddddddddd" for number in range(7))
+NODE_STARTS: dict[str, tuple[Json | None, int | None, tuple[bool, ...]]] = {
+    # Metadata of the one volume, which Node's server is there, what the searches find.
+    "the server of a Node": (None, 0, (True,)),
+    "the server of a later Node": (None, 6, (False, False, True)),
+    "no server of a Node, but a volume of a cluster with the same ID": (
+        OWN,
+        None,
+        (False, False, False, False),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NODE_STARTS)
+def test_nodes_of_the_cluster_are_better_witnesses_than_its_volumes(
+    name: str, cinder: Cinder, make_volumes: MakeVolumes, clock: Clock
+) -> None:
+    """Also when the last volume was deleted by hand; three reads a minute at most."""
+    metadata, present, results = NODE_STARTS[name]
+    if metadata is not None:
+        cinder.put(1, metadata=metadata)
+    cinder.servers = set() if present is None else {InstanceId(NODES[present])}
+    volumes = make_volumes("blue", lambda: NODES)
+    for counts in results:
+        assert (absence(volumes) == ()) == counts
+        clock.sleep(61)
+
+
+@pytest.mark.parametrize("node_ids", [None, (), ("node-1",)])
+def test_a_cluster_whose_nodes_are_not_known_is_found_by_its_volumes(
+    node_ids: tuple[str, ...] | None, cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    cinder.put(1, metadata=OWN)
+    assert absence(make_volumes("blue", lambda: node_ids)) == ()
+
+
+def test_nodes_that_cannot_be_read_are_not_absent(
+    cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    def away() -> None:
+        raise errors.Unavailable("away", operation="list csinodes")
+
+    cinder.put(1, metadata=OWN)
+    answer = absence(make_volumes("blue", away))
+    assert isinstance(answer, Unknown)
+    assert "away" in str(answer.error)
+
+
 def test_what_was_created_here_is_no_object_of_the_cluster(
     cinder: Cinder, make_volumes: MakeVolumes
 ) -> None:
@@ -685,6 +733,23 @@ def test_what_was_created_here_is_no_object_of_the_cluster(
     cinder.servers = {SERVER}
     volumes.attach(created, SERVER)
     assert absence(volumes) == ()
+
+
+def test_the_first_volume_of_a_cluster_can_be_deleted(
+    stand_in: StandIn, cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    """It was never attached: what was created here and is absent here is deleted."""
+    volumes = make_volumes("blue")
+    created = volumes.create(spec(volumes, cluster="blue"))
+    cinder.volumes.clear()
+    ref = ById(created.id)
+    assert volumes.observe([ref]).by_ref[ref] == ()
+    volumes.delete(created.id)
+    stand_in.project = "project-2"
+    volumes._api._session.auth.invalidate()  # type: ignore[union-attr]  # a new token
+    assert isinstance(volumes.observe([ref]).by_ref[ref], Unknown)
+    with pytest.raises(errors.Unavailable):
+        volumes.delete(created.id)
 
 
 def test_an_observed_volume_is_an_object_of_the_cluster(
@@ -918,7 +983,9 @@ def test_a_read_ends_when_its_callers_time_does(
     assert time.monotonic() - began < 20
 
 
-@pytest.mark.parametrize("status", ["error_deleting", "error_backing-up"])
+@pytest.mark.parametrize(
+    "status", ["error_deleting", "error_backing-up", "error_managing_deleting"]
+)
 def test_a_failed_volume_that_cinder_does_not_delete_ends_the_call(
     status: str, cinder: Cinder, volumes: cloud.OpenStackVolumes
 ) -> None:

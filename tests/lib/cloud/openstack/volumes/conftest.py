@@ -14,7 +14,7 @@ import pytest
 
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.http import client
-from lib.cloud.openstack.volumes import cloud
+from lib.cloud.openstack.volumes import cloud, cluster_witnesses
 
 Json = dict[str, object]
 Answer = tuple[int, dict[str, str], bytes]
@@ -302,10 +302,17 @@ def make_volumes(
     """
     del cinder
 
-    def make(cluster: str | None = None, **parts: object) -> cloud.OpenStackVolumes:
+    def make(
+        cluster: str | None = None,
+        node_ids: cluster_witnesses.NodeIds = cluster_witnesses.no_node_ids,
+        **parts: object,
+    ) -> cloud.OpenStackVolumes:
         storage = settings.BlockStorage(**parts)  # type: ignore[arg-type]  # any part
+        own = (
+            None if cluster is None else cluster_witnesses.OfCluster(cluster, node_ids)
+        )
         return cloud.OpenStackVolumes(
-            make_client(), storage, now=lambda: NOW, cluster=cluster
+            make_client(), storage, now=lambda: NOW, cluster=own
         )
 
     return make
