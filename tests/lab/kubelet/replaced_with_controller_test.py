@@ -26,7 +26,7 @@ from tests.harness.node.node_plugins import (
 )
 
 GIB = 2**30
-KINDS = ("xfs", "ext4", "block")
+KINDS = ("xfs", "ext4", "ext2", "block")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def test_replaced_with_its_controller(
     each(f"mounted by {before}", volumes, lambda v: v.mount(first.node))
     files = OpenFiles(volumes)
     shown = mounts(machine.kubelet)
-    assert len(shown) == 5  # the raw disk is staged without a mount
+    assert len(shown) == 7  # the raw disk is staged without a mount
     first.kill()
     second.start()
     each(f"attached again by {after}: no change", volumes, second.attach)

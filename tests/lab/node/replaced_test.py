@@ -21,6 +21,7 @@ SIZE, EXPANDED = 320 * MIB, 512 * MIB
 VOLUMES = {
     "xfs": "11111111-2222-3333-4444-555555555555",
     "ext4": "22222222-2222-3333-4444-555555555555",
+    "ext2": "44444444-2222-3333-4444-555555555555",
     "block": "33333333-2222-3333-4444-555555555555",
 }
 
@@ -59,7 +60,7 @@ def test_replaced_while_volumes_are_mounted(
     each(f"mounted by {before}", volumes, lambda volume: volume.mount(first))
     files = OpenFiles(volumes)
     shown = mounts(machine.kubelet)
-    assert len(shown) == 5  # the raw disk is staged without a mount
+    assert len(shown) == 7  # the raw disk is staged without a mount
     first.kill()
     second.start()
     assert mounts(machine.kubelet) == shown
