@@ -250,7 +250,10 @@ def reserved_for_another_server(ground: Ground) -> str:
     time.sleep(absence.CONFIRM_S + 1)
     codes.append(ground.settle_quickly(model.PublishVolume(own, ground.here)))
     codes.append(ground.settle_quickly(model.UnpublishVolume(own, ground.here)))
-    (reserved,) = ground.see(own).attachments
+    ref = ById(own, shows_reserved=True)
+    observed = ground.volumes.observe([ref]).by_ref[ref]
+    assert isinstance(observed, tuple), observed
+    (reserved,) = observed[0].attachments
     assert reserved.instance_id == ground.elsewhere
     codes.append(ground.settle_quickly(model.UnpublishVolume(own, ground.elsewhere)))
     return " ".join(codes)
