@@ -13,6 +13,7 @@ from lib.cloud.load_balancers import Cluster, Depth, Node, Ref, Target
 from lib.cloud.steps import Asked
 from lib.kube import errors
 from lib.kube.fake import calls
+from lib.reconcile.failure import SLOW_S
 from tests.contract.dvp_balancers import FakeParent
 from tests.lib.balancers import conftest as cluster
 from tests.lib.cloud.dvp.machines.stage import ListedParent
@@ -130,9 +131,10 @@ def test_a_label_that_is_left_over_does_not_hold_a_deleted_service(
     if is_restarted:
         scene.start()
     scene.ground.delete("web")
-    scene.run(60)
+    # The label is tried three times, a minute apart: the parent refuses it for good.
+    scene.run(5 * SLOW_S)
     left = scene.parent.labelled(uid)
-    print(f"left after 60 s: {scene.ground.get('web')}, labels of {left}")
+    print(f"left after {5 * SLOW_S:g} s: {scene.ground.get('web')}, labels of {left}")
     assert scene.ground.get("web") is None
     assert scene.parent.all(kinds.SERVICES.resource) == ()
     assert set(left) == scene.denied

@@ -18,7 +18,7 @@ from tests.lib.cloud.dvp.machines.stage import UUID, Life, Stage
 HOUR_S = 3600.0
 REQUESTS_MAX = 12
 """Requests to the parent within an hour, for one machine that cannot be created."""
-RETRIES_MAX = 24
+RETRIES_MAX = 28
 """The same of a write that is retried: by the queue, and by drift detection."""
 BACKOFF_MAX_S = 400.0
 """Longer than the longest delay between two attempts."""

@@ -9,6 +9,7 @@ from lib.cloud.dvp import ownership
 from lib.kube import errors
 from lib.kube.fake import calls
 from lib.machines import model
+from lib.reconcile.failure import SLOW_S
 from tests.contract.dvp_machines import (
     ATTACHMENTS,
     DISKS,
@@ -57,7 +58,11 @@ def unlabelled(stage: Stage) -> None:
         stage.parent.put(DISKS, disk)
 
 
-def story(die_at: int | None = None, arrange: Arrange = lambda stage: None) -> Stage:
+def story(
+    die_at: int | None = None,
+    arrange: Arrange = lambda stage: None,
+    quiet_s: float = 30.0,
+) -> Stage:
     """Create machines, one without data; then delete one, adopt one, change one."""
     stage = Stage()
     for name in ("plain", "adopted"):
@@ -66,14 +71,14 @@ def story(die_at: int | None = None, arrange: Arrange = lambda stage: None) -> S
     stage.machine("early", secret=None)
     arrange(stage)
     stage.die_at = die_at
-    live(stage)
+    live(stage, quiet_s=quiet_s)
     adopted(stage)
     stage.attach("leaves")
     unlabelled(stage)
     stage.machine("early", runPolicy="AlwaysOn")
     stage.machine("plain", runPolicy="AlwaysOn", liveMigrationPolicy="AlwaysSafe")
     stage.delete("leaves")
-    live(stage)
+    live(stage, quiet_s=quiet_s)
     return stage
 
 
@@ -258,7 +263,7 @@ def test_every_write_may_be_refused_or_its_answer_lost(undisturbed: Stage) -> No
             def arrange(stage: Stage, fault: calls.Fault = fault) -> None:
                 stage.parent.faults += [fault] * 3
 
-            stage = story(arrange=arrange)
+            stage = story(arrange=arrange, quiet_s=2 * SLOW_S)
             unused = len(stage.parent.faults)
             is_same = stage.state() == desired
             print(f"{verb:6} {plural:38} {name:5} {3 - unused} times: {is_same}")

@@ -189,11 +189,11 @@ class Life(cluster.Process):
             self.access.relist()
 
 
-def live(stage: Stage, lives: int = 20) -> None:
+def live(stage: Stage, lives: int = 20, quiet_s: float = 30.0) -> None:
     """Run processes, each until it is killed, until one settles."""
     for _ in range(lives):
         try:
-            Life(stage).settle()
+            Life(stage).settle(quiet_s)
         except Death:
             continue
         return
