@@ -23,6 +23,7 @@ OF_OPENSTACK = (
     "lib/cloud/openstack/",
     "lib/discovery/openstack/",
     "lib/lab/",
+    "lib/layouts/openstack/",
     "lib/migration/",
     "lib/osdpl/",
 )

@@ -9,6 +9,7 @@ from tests.reference import (
     chart_values,
     cloud_conf,
     cloud_permissions,
+    layout_changes,
     measurements,
     permissions,
     programs,
@@ -27,6 +28,7 @@ PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
     "metrics.md": measurements.tables,
     "rbac.md": permissions.tables,
     "mooring-flags.md": tool.tables,
+    "../layout-changes.md": layout_changes.tables,
     **{
         f"{name}-flags.md": functools.partial(programs.flag_tables, name)
         for name in programs.FLAGS

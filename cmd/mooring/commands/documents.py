@@ -408,6 +408,52 @@ class OsdplLabStatus(TypedDict):
     state: str
 
 
+# ------------------------------------------------------------------- mooring layouts
+
+
+class LayoutEntry(TypedDict):
+    """One layout of terraform/."""
+
+    layout: str
+    folder: str
+    purpose: str
+
+
+class Layouts(TypedDict):
+    """Document of `mooring layouts list`."""
+
+    layouts: list[LayoutEntry]
+
+
+class LayoutObjectEntry(TypedDict):
+    """One object that a root would create."""
+
+    root: str
+    kind: str
+    name: str
+
+
+class LayoutObjects(TypedDict):
+    """Document of `mooring layouts check`."""
+
+    objects: list[LayoutObjectEntry]
+
+
+class ReviewedChangeEntry(TypedDict):
+    """One change of a plan."""
+
+    address: str
+    action: str
+    lost: str
+    is_destructive: bool
+
+
+class LayoutReview(TypedDict):
+    """Document of `mooring layouts review`."""
+
+    changes: list[ReviewedChangeEntry]
+
+
 DOCUMENTS = {
     "mooring plan nodes": NodesPlan,
     "mooring plan services": ServicesPlan,
@@ -418,6 +464,9 @@ DOCUMENTS = {
     "mooring doctor": Checks,
     "mooring orphans": OrphansReport,
     "mooring render osdpl": RenderedReleases,
+    "mooring layouts list": Layouts,
+    "mooring layouts check": LayoutObjects,
+    "mooring layouts review": LayoutReview,
     "mooring version": Versions,
     "mooring get services": ServiceStates,
     "mooring get nodes": NodeStates,

@@ -10,6 +10,7 @@ from mooring.commands import (
     doctor,
     get,
     lab,
+    layouts,
     migration,
     orphans,
     plan,
@@ -36,6 +37,7 @@ commands.add_command(lab.lab)
 commands.add_command(plan.plan)
 commands.add_command(doctor.doctor)
 commands.add_command(get.get)
+commands.add_command(layouts.layouts)
 commands.add_command(migration.migrate)
 commands.add_command(orphans.orphans)
 commands.add_command(render.render)

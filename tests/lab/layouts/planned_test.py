@@ -6,12 +6,14 @@ The names of objects are those of the reference; docs/layouts.md lists them.
 import dataclasses
 import os
 import pathlib
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from lib.lab.layouts import tofu
+from lib.layouts.openstack import layout_objects
 from tests.harness.layouts import inputs, mocks
 
 POD_CIDR = "10.111.0.0/16"
@@ -538,6 +540,56 @@ def test_an_input_is_planned_as_documented(
     row = ROWS[name]
 
     assert row.check(planned[layout, name]) == row.expected
+
+
+KINDS = {
+    "openstack_compute_keypair_v2": "key pair",
+    "openstack_networking_network_v2": "network",
+    "openstack_networking_router_v2": "router",
+    FLOATING_IP: "floating IP",
+    GROUP: "security group",
+    INSTANCE: "server",
+    PORT: "port",
+    SERVER_GROUP: "server group",
+    SUBNET: "subnet",
+    VOLUME: "volume",
+}
+
+
+@pytest.mark.parametrize(("layout", "name"), CASES)
+def test_check_lists_the_objects_that_are_planned(
+    planned: Mapping[tuple[str, str], mocks.Planned], layout: str, name: str
+) -> None:
+    row = ROWS[name]
+    index = int(row.extra.get("nodeIndex", "0"))
+    document = inputs.document(layout, inputs.NO_CLOUD, **row.changes)
+    document["masterNodeGroup"]["replicas"] = index + 1
+    node = {
+        inputs.BASE: "",
+        inputs.MASTER: f" prod-master-{index}",
+        inputs.STATIC: f" prod-front-{index}",
+    }[row.step]
+
+    created = planned[layout, name].created
+    listed = [
+        (each.kind, each.name)
+        for each in layout_objects.planned(document, "prod")
+        if each.root == row.step + node
+    ]
+    if "floatingIPAddress" in row.extra:
+        listed.remove(("floating IP", ""))
+
+    kinds = {address: KINDS.get(_type(address)) for address in created}
+    assert sorted(listed) == sorted(
+        (kind, created[address].get("name", ""))
+        for address, kind in kinds.items()
+        if kind is not None
+    )
+
+
+def _type(address: str) -> str:
+    """Return the type in an address, whose keys may contain dots."""
+    return re.sub(r"\[.*?\]", "", address).split(".")[-2]
 
 
 @pytest.mark.parametrize("layout", inputs.LAYOUTS)

@@ -96,3 +96,24 @@ output "name" {
   description = "Name of the group."
   value       = openstack_networking_secgroup_v2.kube.name
 }
+
+# Addresses of states that the reference wrote.
+moved {
+  from = openstack_networking_secgroup_rule_v2.allow_ssh[0]
+  to   = openstack_networking_secgroup_rule_v2.allow_ssh["0.0.0.0/0"]
+}
+
+moved {
+  from = openstack_networking_secgroup_rule_v2.allow_icmp[0]
+  to   = openstack_networking_secgroup_rule_v2.allow_icmp["IPv4"]
+}
+
+moved {
+  from = openstack_networking_secgroup_rule_v2.allow_node_ports[0]
+  to   = openstack_networking_secgroup_rule_v2.allow_node_ports["IPv4-tcp"]
+}
+
+moved {
+  from = openstack_networking_secgroup_rule_v2.allow_internal_communication[0]
+  to   = openstack_networking_secgroup_rule_v2.allow_internal_communication["IPv4"]
+}

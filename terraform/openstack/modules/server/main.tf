@@ -131,6 +131,8 @@ resource "openstack_compute_instance_v2" "server" {
     }
   }
 
+  # The volume is deleted with its own resource. With the server, after a failed start,
+  # the next apply would create a server from a volume that is gone.
   dynamic "block_device" {
     for_each = openstack_blockstorage_volume_v3.root
     content {
@@ -138,7 +140,7 @@ resource "openstack_compute_instance_v2" "server" {
       source_type           = "volume"
       destination_type      = "volume"
       boot_index            = 0
-      delete_on_termination = true
+      delete_on_termination = false
     }
   }
 
@@ -156,7 +158,17 @@ resource "openstack_compute_instance_v2" "server" {
   }
 
   lifecycle {
-    ignore_changes = [availability_zone, config_drive, image_id, image_name, key_pair, scheduler_hints, user_data]
+    ignore_changes = [
+      availability_zone,
+      # Servers of the reference have true; a change would replace them.
+      block_device[0].delete_on_termination,
+      config_drive,
+      image_id,
+      image_name,
+      key_pair,
+      scheduler_hints,
+      user_data,
+    ]
   }
 }
 

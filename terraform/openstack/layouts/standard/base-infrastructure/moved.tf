@@ -1,27 +1,7 @@
 # Addresses of states that the reference wrote.
 moved {
-  from = module.network_security.openstack_networking_secgroup_v2.kube[0]
-  to   = module.network_security[0].openstack_networking_secgroup_v2.kube
-}
-
-moved {
-  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_ssh[0]
-  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_ssh["0.0.0.0/0"]
-}
-
-moved {
-  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_icmp[0]
-  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_icmp["IPv4"]
-}
-
-moved {
-  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_node_ports[0]
-  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_node_ports["IPv4-tcp"]
-}
-
-moved {
-  from = module.network_security.openstack_networking_secgroup_rule_v2.allow_internal_communication[0]
-  to   = module.network_security[0].openstack_networking_secgroup_rule_v2.allow_internal_communication["IPv4"]
+  from = module.network_security
+  to   = module.network_security[0]
 }
 
 moved {

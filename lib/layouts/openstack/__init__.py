@@ -1,0 +1,1 @@
+"""The layouts of terraform/openstack: their inputs, objects and plans."""
