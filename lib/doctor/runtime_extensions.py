@@ -9,33 +9,12 @@ Source: kubernetes-sigs/cluster-api internal/runtime/client, core/reconcilers.
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
 
 import msgspec
 
-from lib.kube import client, errors, listing, objects, resources
+from lib.kube import called_services, client, listing, objects, resources
 
-_VERSIONS = ("v1beta2", "v1alpha1")
 _SERVICE_LABEL = "kubernetes.io/service-name"
-T = TypeVar("T", bound=objects.HasMetadata)
-
-
-class _Service(msgspec.Struct, frozen=True):
-    namespace: str = ""
-    name: str = ""
-
-
-class _ClientConfig(msgspec.Struct, frozen=True):
-    service: _Service | None = None
-
-
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    client_config: _ClientConfig = _ClientConfig()
-
-
-class _ExtensionConfig(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
-    spec: _Spec = _Spec()
 
 
 class _Conditions(msgspec.Struct, frozen=True):
@@ -49,10 +28,6 @@ class _Endpoint(msgspec.Struct, frozen=True):
 class _Slice(msgspec.Struct, frozen=True):
     metadata: objects.ObjectMeta
     endpoints: tuple[_Endpoint, ...] | None = None
-
-
-class _Bare(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,22 +53,17 @@ def read(api: client.Api, timeout_s: float) -> tuple[RuntimeExtension, ...]:
     Raises:
         KubeError: they cannot be read.
     """
-    rows: dict[str, RuntimeExtension] = {}
-    for version in _VERSIONS:
-        kind = resources.Resource(
-            "runtime.cluster.x-k8s.io",
-            version,
-            "extensionconfigs",
-            "ExtensionConfig",
-            False,
+    return tuple(
+        RuntimeExtension(
+            caller.metadata.name,
+            f"{service.namespace}/{service.name}",
+            _has_endpoints(api, service, timeout_s),
         )
-        for row in _listed(api, kind, _ExtensionConfig, timeout_s):
-            service, name = row.spec.client_config.service, row.metadata.name
-            if service is not None and name not in rows:
-                where = f"{service.namespace}/{service.name}"
-                has_endpoints = _has_endpoints(api, service, timeout_s)
-                rows[name] = RuntimeExtension(name, where, has_endpoints)
-    return tuple(rows.values())
+        for _, caller in called_services.callers(
+            api, called_services.EXTENSIONS, timeout_s
+        )
+        for service in caller.services
+    )
 
 
 def held(
@@ -107,21 +77,14 @@ def held(
     return tuple(
         HeldObject(f"{kind.kind} {row.metadata.namespace}/{row.metadata.name}", others)
         for kind, own in finalizers.items()
-        for row in _listed(api, kind, _Bare, timeout_s)
+        for row in listing.read_served(api, kind, objects.Bare, timeout_s=timeout_s)
         if (others := tuple(f for f in row.metadata.finalizers if f != own))
     )
 
 
-def _listed(
-    api: client.Api, kind: resources.Resource, of: type[T], timeout_s: float
-) -> Sequence[T]:
-    try:
-        return listing.read(api, kind, of, timeout_s=timeout_s).items
-    except errors.NotFound:
-        return ()
-
-
-def _has_endpoints(api: client.Api, service: _Service, timeout_s: float) -> bool:
+def _has_endpoints(
+    api: client.Api, service: called_services.ServiceReference, timeout_s: float
+) -> bool:
     selector = {"labelSelector": f"{_SERVICE_LABEL}={service.name}"}
     listed = listing.read(
         api,

@@ -63,6 +63,20 @@ def read(  # noqa: PLR0913 # keyword only, with sound defaults
         return pages(0)
 
 
+def read_served(
+    api: client.Api, resource: Resource, of: type[T], *, timeout_s: float
+) -> tuple[T, ...]:
+    """List all objects of a kind that the API server may not serve: then there is none.
+
+    Raises:
+        KubeError: as `read`.
+    """
+    try:
+        return read(api, resource, of, timeout_s=timeout_s).items
+    except errors.NotFound:
+        return ()
+
+
 def _malformed(body: bytes, of: type[T]) -> str:
     """Describe the first malformed object of a list; empty: the list itself is."""
     try:

@@ -11,71 +11,17 @@ and core/reconcilers/machinedeployment (CanUpdateMachineSet, called at each roll
 import dataclasses
 import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Mapping
 
-import msgspec
-
-from lib.kube import client, errors, listing, objects, recommended_labels
+from lib.kube import called_services, client, listing, objects, recommended_labels
+from lib.kube.called_services import Caller
 from lib.kube.resources import Resource
 
-_RUNTIME = "runtime.cluster.x-k8s.io"
-_ADMISSION = "admissionregistration.k8s.io"
-_KINDS = (
-    *(
-        Resource(_RUNTIME, version, "extensionconfigs", "ExtensionConfig", False)
-        for version in ("v1beta2", "v1alpha1")
-    ),
-    *(
-        Resource(_ADMISSION, "v1", f"{kind.lower()}s", kind, False)
-        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
-    ),
-)
 _KEPT_ANNOTATIONS = "runtime.cluster.x-k8s.io/"
 """Prefix of the annotations that an ExtensionConfig needs: injection of its CA."""
 _DECKHOUSE = "deckhouse.io"
 
 Json = Mapping[str, object]
-T = TypeVar("T", bound=objects.HasMetadata)
-
-
-class _Service(msgspec.Struct, frozen=True):
-    namespace: str = ""
-    name: str = ""
-
-
-class _ClientConfig(msgspec.Struct, frozen=True):
-    service: _Service | None = None
-
-
-class _Webhook(msgspec.Struct, frozen=True, rename="camel"):
-    client_config: _ClientConfig = _ClientConfig()
-
-
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    client_config: _ClientConfig = _ClientConfig()
-
-
-class _Caller(msgspec.Struct, frozen=True):
-    """An ExtensionConfig, or a webhook configuration."""
-
-    metadata: objects.ObjectMeta
-    spec: _Spec = _Spec()
-    webhooks: tuple[_Webhook, ...] = ()
-
-    @property
-    def services(self) -> Iterator[_Service]:
-        """The Services that are called."""
-        for config in (
-            self.spec.client_config,
-            *(webhook.client_config for webhook in self.webhooks),
-        ):
-            if config.service is not None:
-                yield config.service
-
-
-class _Bare(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,13 +55,12 @@ def read(
     Raises:
         KubeError: a list cannot be read.
     """
-    rows: dict[tuple[str, str], ReferenceCaller] = {}
-    for kind in _KINDS:
-        for caller in _listed(api, kind, _Caller, timeout_s):
-            key = (kind.plural, caller.metadata.name)
-            if key not in rows and _is_of(caller, module, namespaces):
-                rows[key] = _extension(api, kind, caller, timeout_s)
-    return tuple(rows.values())
+    kinds = (*called_services.EXTENSIONS, *called_services.WEBHOOKS)
+    return tuple(
+        _extension(api, kind, caller, timeout_s)
+        for kind, caller in called_services.callers(api, kinds, timeout_s)
+        if _is_of(caller, module, namespaces)
+    )
 
 
 def finalized(
@@ -134,20 +79,11 @@ def finalized(
             row.metadata.name,
             row.metadata.finalizers,
         )
-        for row in _listed(api, kind, _Bare, timeout_s)
+        for row in listing.read_served(api, kind, objects.Bare, timeout_s=timeout_s)
     )
 
 
-def _listed(
-    api: client.Api, kind: Resource, of: type[T], timeout_s: float
-) -> Sequence[T]:
-    try:
-        return listing.read(api, kind, of, timeout_s=timeout_s).items
-    except errors.NotFound:
-        return ()
-
-
-def _is_of(caller: _Caller, module: str, namespaces: Collection[str]) -> bool:
+def _is_of(caller: Caller, module: str, namespaces: Collection[str]) -> bool:
     labels = caller.metadata.labels
     if recommended_labels.NAME in labels:
         return False  # a chart of this project
@@ -156,7 +92,7 @@ def _is_of(caller: _Caller, module: str, namespaces: Collection[str]) -> bool:
 
 
 def _extension(
-    api: client.Api, kind: Resource, caller: _Caller, timeout_s: float
+    api: client.Api, kind: Resource, caller: Caller, timeout_s: float
 ) -> ReferenceCaller:
     about = caller.metadata
     body = json.loads(api.read(kind, about.name, timeout_s=timeout_s))
