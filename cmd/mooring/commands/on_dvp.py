@@ -8,7 +8,7 @@ from lib.cloud.dvp import checkup as parent_checkup
 from lib.cloud.dvp import config, parent
 from lib.cloud.dvp.instances import cloud as instances_cloud
 from lib.cloud.dvp.load_balancers import cloud as balancers_cloud
-from lib.cloud.dvp.load_balancers import service_explanation
+from lib.cloud.dvp.load_balancers import desired_service, service_explanation
 from lib.cloud.dvp.machines import capi_kinds
 from lib.cloud.dvp.machines import cloud as machines_cloud
 from lib.cloud.dvp.volumes import cloud as volumes_cloud
@@ -65,6 +65,7 @@ class OnDvp:
     """What one kubeconfig and the environment describe; nothing was asked yet."""
 
     settings: config.ParentConfig
+    forwarded: desired_service.Forwarding = desired_service.ALL
 
     @classmethod
     def read(cls, path: str, env: Mapping[str, str], title: str = "") -> "OnDvp":
@@ -88,8 +89,13 @@ class OnDvp:
 
     def plans(self) -> tuple[load_balancers.LoadBalancers, explained.Explain]:
         """Return the load balancers of the cluster, and what describes their plans."""
-        balancers = balancers_cloud.DvpLoadBalancers(self._connect())
+        balancers = balancers_cloud.DvpLoadBalancers(self._connect(), self.forwarded)
         return balancers, service_explanation.explain
+
+    def forwarding(self, prefixes: tuple[str, ...], external_ips: bool) -> "OnDvp":
+        """See `provider_entry.Forwarding`."""
+        forwarded = desired_service.Forwarding(prefixes, external_ips)
+        return dataclasses.replace(self, forwarded=forwarded)
 
     def owner(self) -> protocol.Cloud:
         """Return all of the cloud in which a cluster may own something."""

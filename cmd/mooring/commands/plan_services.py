@@ -9,7 +9,15 @@ import rich.console
 import rich.text
 import rich.tree
 
-from mooring.commands import daemon, documents, edge, outputs, printable, reach
+from mooring.commands import (
+    daemon,
+    documents,
+    edge,
+    outputs,
+    printable,
+    provider_entry,
+    reach,
+)
 
 if TYPE_CHECKING:
     from lib.balancers import preview
@@ -52,6 +60,19 @@ _LABELS = {
     is_flag=True,
     help="Also compare weights, monitor ports and subnets: one call per pool.",
 )
+@click.option(
+    "--forwarded-annotations",
+    default=None,
+    help="Prefixes of annotations that dvp-ccm copies, separated by commas (default:"
+    " that flag of its Deployment, or *).",
+)
+@click.option(
+    "--forward-external-ips/--no-forward-external-ips",
+    "forwards_external_ips",
+    default=None,
+    help="Whether dvp-ccm copies external IPs (default: that flag of its Deployment,"
+    " or true).",
+)
 @reach.detailed_exitcode
 def services(  # noqa: PLR0913 - one argument for each option
     names: tuple[str, ...],
@@ -60,6 +81,8 @@ def services(  # noqa: PLR0913 - one argument for each option
     cluster_id: str,
     cluster_name: str,
     is_deep: bool,
+    forwarded_annotations: str | None,
+    forwards_external_ips: bool | None,
     is_detailed: bool,
 ) -> None:
     """Show what would be done to load balancers of Services.
@@ -71,10 +94,12 @@ def services(  # noqa: PLR0913 - one argument for each option
         from lib.ccm import previews
 
         reach.quiet()
-        configured = target.configured()
-        balancers, explain = configured.plans()
         api = target.api()
         manager = daemon.Daemon.of(target.provider, api)
+        configured = forwarding(
+            target.configured(), manager, forwarded_annotations, forwards_external_ips
+        )
+        balancers, explain = configured.plans()
         request = previews.ServicesRequest(
             manager.value("--cluster-id", cluster_id, configured.cluster_id),
             manager.value("--cluster-name", cluster_name, "kubernetes"),
@@ -95,6 +120,30 @@ def services(  # noqa: PLR0913 - one argument for each option
         is_detailed=is_detailed,
     )
     sys.exit(code)
+
+
+def forwarding(
+    configured: provider_entry.Configured,
+    manager: daemon.Daemon,
+    annotations: str | None = None,
+    external_ips: bool | None = None,
+) -> provider_entry.Configured:
+    """Return a cloud as with these flags of its manager; None: those that it has.
+
+    Raises:
+        UsageError: the manager of the cloud has no such flags.
+    """
+    if not isinstance(configured, provider_entry.Forwarding):
+        if annotations is None and external_ips is None:
+            return configured
+        text = "--forwarded-annotations, --no-forward-external-ips: only with"
+        raise click.UsageError(f"{text} --cloud=dvp")
+    if annotations is None:
+        annotations = manager.flags.get("--forwarded-annotations", "*")
+    if external_ips is None:
+        external_ips = manager.flags.get("--forward-external-ips", "true") == "true"
+    prefixes = tuple(prefix.strip() for prefix in annotations.split(",") if prefix)
+    return configured.forwarding(prefixes, external_ips)
 
 
 def document(plan: "previews.ServicesPreview") -> documents.ServicesPlan:

@@ -6,7 +6,7 @@ was asked for: the functions of a `Provider` import them.
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from lib.cloud import checkup, explained, load_balancers, protocol
@@ -40,6 +40,15 @@ class Configured(Protocol):
 
     def checkup(self, timeout_s: float) -> "checkup.Checkup":
         """Return the cloud as a doctor sees it. timeout_s: of each call."""
+        ...
+
+
+@runtime_checkable
+class Forwarding(Protocol):
+    """A cloud whose manager copies annotations and external IPs of a Service."""
+
+    def forwarding(self, prefixes: tuple[str, ...], external_ips: bool) -> Configured:
+        """Return it as with the manager's flags of these values."""
         ...
 
 

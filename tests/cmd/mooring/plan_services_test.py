@@ -2,16 +2,21 @@
 
 import io
 import json
+from typing import Any
 
+import click
 import pytest
 import rich.console
 
 from lib.balancers.preview import Row, State
 from lib.ccm import previews
+from lib.cloud.dvp import config
+from lib.cloud.dvp.load_balancers import desired_service
 from lib.cloud.explained import FieldChange, Touched
 from lib.cloud.load_balancers import Reason
 from lib.cloud.steps import Problem, Verb
-from mooring.commands import plan_services
+from lib.kube import kube_config
+from mooring.commands import daemon, on_dvp, plan_services
 
 BUSY = "load balancer b: provisioning_status is PENDING_UPDATE"
 BALANCER = "load balancer kube_service_k_default_web"
@@ -158,3 +163,34 @@ def test_no_control_character_reaches_the_terminal() -> None:
     lines = printed(row, Row("default/dark", State.UNKNOWN, evil))
     assert all(line.isprintable() for line in lines)
     assert "\\x1b[2K" in "".join(lines)
+
+
+def test_the_flags_of_dvp_ccm_are_those_of_the_plan(nowhere: tuple[str, ...]) -> None:
+    """What a Service sends to the parent is planned as the manager would send it."""
+    connection = kube_config.load(nowhere[1].partition("=")[2], env={})
+    settings = config.ParentConfig("project", "uuid", connection)
+    configured = on_dvp.OnDvp(settings)
+    flags = {"--forwarded-annotations": "c.io/", "--forward-external-ips": "false"}
+    all_, some = daemon.Daemon({}, ""), daemon.Daemon(flags, "")
+
+    def forwarded(*asked: Any) -> desired_service.Forwarding:
+        limited = plan_services.forwarding(configured, *asked)
+        assert isinstance(limited, on_dvp.OnDvp)
+        return limited.forwarded
+
+    assert forwarded(all_) == desired_service.ALL
+    assert forwarded(some) == desired_service.Forwarding(("c.io/",), False)
+    expected = desired_service.Forwarding(("a.io/", "b.io/"), False)
+    assert forwarded(some, "a.io/, b.io/", None) == expected
+    assert forwarded(some, "*", True) == desired_service.ALL
+    assert not forwarded(all_, "", None).copies("a.io/b")
+
+
+def test_another_cloud_has_no_such_flags() -> None:
+    """Without an option nothing is asked of it."""
+    other: Any = object()
+    manager = daemon.Daemon({"--forwarded-annotations": "a.io/"}, "")
+    assert plan_services.forwarding(other, manager) is other
+    for asked in (("a.io/", None), (None, False)):
+        with pytest.raises(click.UsageError, match="only with --cloud=dvp"):
+            plan_services.forwarding(other, manager, *asked)

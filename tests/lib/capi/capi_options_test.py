@@ -46,6 +46,18 @@ def test_defaults() -> None:
     assert (settings.cluster_id, settings.watch_filter) == ("uuid", "")
 
 
+ZAP = (
+    "--zap-devel",
+    "--zap-devel=false",
+    "--zap-encoder=json",
+    "--zap-log-level=debug",
+    "--zap-log-level=3",
+    "--zap-stacktrace-level=error",
+    "--zap-time-encoding=rfc3339",
+)
+"""Source: controller-runtime pkg/log/zap, BindFlags."""
+
+
 def test_arguments_of_the_reference_are_accepted() -> None:
     provider_options = read(
         IN_POD,
@@ -57,6 +69,7 @@ def test_arguments_of_the_reference_are_accepted() -> None:
         "--webhook-cert-name=tls.crt",
         "--webhook-cert-key=tls.key",
         "--enable-http2=false",
+        *ZAP,
     )
     assert provider_options.metrics is None
     ignored = {flag.name for flag in provider_options.values.without_effect()}
@@ -65,7 +78,15 @@ def test_arguments_of_the_reference_are_accepted() -> None:
         "webhook-cert-name",
         "webhook-cert-key",
         "enable-http2",
+        *(argument[2:].partition("=")[0] for argument in ZAP),
     }
+
+
+@pytest.mark.parametrize("argument", ZAP)
+def test_each_flag_of_zap_is_accepted_alone(argument: str) -> None:
+    name = argument[2:].partition("=")[0]
+    accepted = read(IN_POD, argument)
+    assert [flag.name for flag in accepted.values.without_effect()] == [name]
 
 
 @pytest.mark.parametrize(("argument", "message"), REJECTED)
