@@ -12,16 +12,16 @@ from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.dvp.load_balancers.cloud import DvpLoadBalancers
 from lib.cloud.load_balancers import Cluster, Facts, Node, Port, PortProtocol
 from lib.kube import client, errors
-from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.lab.run import waiting
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project"
 UUID = "4e02b5ba-0f0e-4ac9-9e0f-c3c3f6d6b0c1"
 Json = dict[str, Any]
 
 
-class FakeParent(fake_api.FakeApi):
+class FakeParent(parent_api.ParentApi):
     """A parent that gives addresses to Services and serves the second kind, or not.
 
     serves_checked: whether ServiceWithHealthchecks exists. gives_addresses: whether

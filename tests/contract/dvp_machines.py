@@ -16,13 +16,13 @@ from lib.cloud.dvp.machines import machine_names
 from lib.cloud.dvp.machines.cloud import DvpMachines
 from lib.cloud.machines import Facts, ReadBootstrap
 from lib.kube import client, errors
-from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.kube.fake import documents as fake_documents
 from lib.kube.resources import Resource
 from lib.lab.run import waiting
 from lib.process import clock
 from tests.contract import machines as contract
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project"
 UUID = "4e02b5ba-0f0e-4ac9-9e0f-c3c3f6d6b0c1"
@@ -49,7 +49,7 @@ CLEANUP = {
 Json = dict[str, Any]
 
 
-class MachineParent(fake_api.FakeApi):
+class MachineParent(parent_api.ParentApi):
     """A parent in memory: `turn` does what its controllers do.
 
     moves: whether each write is followed by a turn. starts: whether VMs start. hook:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from lib.cloud import checkup, errors
-from lib.cloud.dvp import config, kinds, needs, refusals
+from lib.cloud.dvp import config, kinds, needs, refusals, served_versions
 from lib.kube import client, greeting, listing, objects, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
@@ -93,7 +93,9 @@ class ParentCheckup:
         """timeout_s: of every single call."""
         self._settings = settings
         self._timeout_s = timeout_s
-        self._api = client.KubeClient(settings.connection, user_agent="mooring-doctor")
+        self._api = served_versions.ServedVersions(
+            client.KubeClient(settings.connection, user_agent="mooring-doctor")
+        )
 
     def time(self) -> datetime.datetime | None:
         """See the protocol: the Date of an answer without authentication."""

@@ -375,9 +375,11 @@ HEALTHCHECKED_SERVICES = ParentKind(
 )
 STORAGE_CLASSES = ParentKind(resources.STORAGE_CLASSES, ParentStorageClass)
 MACHINE_CLASSES = ParentKind(
-    Resource(_GROUP, "v1alpha2", "virtualmachineclasses", "VirtualMachineClass", False),
+    Resource(_GROUP, "v1alpha3", "virtualmachineclasses", "VirtualMachineClass", False),
     VirtualMachineClass,
 )
+OLD_MACHINE_CLASSES = dataclasses.replace(MACHINE_CLASSES.resource, version="v1alpha2")
+"""Of platforms that do not serve v1alpha3, see `served_versions.py`."""
 VIRTUAL_IMAGES = ParentKind(
     Resource(_GROUP, "v1alpha2", "virtualimages", "VirtualImage", True), DiskImage
 )

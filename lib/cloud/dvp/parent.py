@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from lib.cloud import errors
-from lib.cloud.dvp import config, ownership, refusals
+from lib.cloud.dvp import config, ownership, refusals, served_versions
 from lib.cloud.dvp.kinds import ParentKind, T
 from lib.cloud.support import calls, circuits
 from lib.kube import client, listing, objects, transport
@@ -111,7 +111,7 @@ class Parent:
         host: Callable[[], str] = lambda: "",
     ) -> None:
         """clock: monotonic seconds. host: returns the URL of the API server in use."""
-        self.api = api
+        self.api: client.Api = served_versions.ServedVersions(api)
         self._host = host
         self.namespace = namespace
         self.cluster_uuid = cluster_uuid

@@ -1,11 +1,11 @@
 """The fake API server.
 
 Like the real one: resource versions, conflicts, preconditions, finalizers, generations,
-paged lists of one moment, watches with history, bookmarks. Unlike it: no schema, no
-admission, no RBAC; a strategic merge patch and an apply are taken for a merge patch
-(lists are replaced whole, except the conditions of a strategic merge patch; apply also
-creates, and removes the fields that the same manager applied before), and a JSON patch
-is refused.
+paged lists of one moment, watches with history, bookmarks. Unlike it: no RBAC, and no
+schema or admission but those of a subclass (`serves`, `refusal`); a strategic merge
+patch and an apply are taken for a merge patch (lists are replaced whole, except the
+conditions of a strategic merge patch; apply also creates, and removes the fields that
+the same manager applied before), and a JSON patch is refused.
 """
 
 import contextlib
@@ -170,6 +170,13 @@ class FakeApi(client.Api):
         self, call: calls.Call, target: ResourcePath, request: "_Request"
     ) -> Json:
         kind = (target.group, target.plural)
+        if target.plural and not self.serves(target):
+            raise errors.NotFound(
+                "the server could not find the requested resource",
+                operation=request.operation,
+                status=404,
+                reason="NotFound",
+            )
         of_kind = {
             "create": self._create,
             "deletecollection": self._delete_selected,
@@ -219,6 +226,7 @@ class FakeApi(client.Api):
         if target.name is not None:
             namespace["name"] = target.name
         document = documents.with_metadata(request.document, namespace)
+        self._judge(target, {}, document, request)
         if request.query.get("dryRun"):
             return document
         return self._db.create(kind, document, request.operation)
@@ -245,7 +253,32 @@ class FakeApi(client.Api):
             stated = documents.metadata(new)
             versions = {k: stated.get(k) for k in ("resourceVersion", "uid")}
             new = documents.with_metadata({**old, **part}, versions)
+        self._judge(target, old, new, request)
         return self._db.update(kind, old, new, request.operation)
+
+    def serves(self, target: ResourcePath) -> bool:
+        """Report whether it serves a kind in this version."""
+        del target
+        return True
+
+    def refusal(self, target: ResourcePath, old: Json, new: Json) -> tuple[int, str]:
+        """Return status and text with which a write is refused; 0: it is admitted.
+
+        old: empty for a new object.
+        """
+        del target, old, new
+        return 0, ""
+
+    def _judge(
+        self, target: ResourcePath, old: Json, new: Json, request: "_Request"
+    ) -> None:
+        status, text = self.refusal(target, old, new)
+        if status == 422:
+            raise objects.invalid(text, request.operation)
+        if status:
+            raise errors.Forbidden(
+                text, operation=request.operation, status=status, reason="Forbidden"
+            )
 
     def _check(self, kind: objects.Kind, old: Json, request: "_Request") -> None:
         preconditions = request.document.get("preconditions") or {}

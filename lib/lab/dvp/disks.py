@@ -25,7 +25,16 @@ _WAIT = "WaitForFirstConsumer"
 _SOURCES = {kind.kind: kind for kind in (IMAGES, CLUSTER_IMAGES)}
 _IMAGE_BYTES = 2**26
 _SCHEDULED = ("Starting", "Running", "Migrating")
-_FINAL = ("ProvisioningFailed", "ProvisioningFailedTerminally", "ImagePullFailed")
+_FAILED = (
+    *("ProvisioningNotStarted", "ProvisioningFailed"),
+    *("ProvisioningFailedTerminally", "ImagePullFailed"),
+)
+"""Reasons with phase Failed, see `_failing`."""
+_FINAL = ("ProvisioningFailedTerminally", "StorageClassProvisionerMismatch")
+"""Reasons that the platform does not leave again: the phase is computed anew at each
+reconciliation. Source: deckhouse/virtualization pkg/controller/vd/internal/source."""
+_BLOCK_BYTES = 2**20
+"""Source: disk_service.go, DefaultAlignBlockSize: images are aligned up to it."""
 
 
 def serial(uid: str) -> str:
@@ -95,18 +104,26 @@ def size_of(disk: Item) -> int:
 def _phase(
     world: World, disk: Item, is_consumed: bool, now: datetime.datetime
 ) -> Step | None:
-    if disk.phase in ("", "Pending"):
+    is_claimed = world.get(resources.CLAIMS, disk.namespace, claim_name(disk))
+    can_recover = disk.phase == "Failed" and not _is_final(disk)
+    if disk.phase in ("", "Pending") or (can_recover and is_claimed is None):
         return _claim(world, disk, now) if disk.phase else _accept(disk, now)
     if disk.phase == _WAIT and is_consumed:
         row = Finding("Ready", False, "Provisioning")
         return _step("disk-consumed", disk, "Provisioning", row, now)
-    claim = world.get(resources.CLAIMS, disk.namespace, claim_name(disk))
+    claim = is_claimed
     if claim is None:
         return None
     if disk.phase == "Ready":
         return _expand(disk, claim, now) or _move(world, disk, now)
     act = {"Provisioning": _provision, "Resizing": _expanded, "Migrating": _moved}
-    return act[disk.phase](disk, claim, now) if disk.phase in act else None
+    phase = "Provisioning" if can_recover else disk.phase
+    return act[phase](disk, claim, now) if phase in act else None
+
+
+def _is_final(disk: Item) -> bool:
+    rows = disk.status.get("conditions", ())
+    return any(row["type"] == "Ready" and row["reason"] in _FINAL for row in rows)
 
 
 def _step(
@@ -165,7 +182,18 @@ def _refusal(world: World, disk: Item) -> Finding | None:
     if image.phase != "Ready":
         text = f"{what} is {image.phase or 'new'}"
         return Finding("Ready", False, "DatasourceIsNotReady", text)
-    return None
+    return _room(disk, image)
+
+
+def _room(disk: Item, image: Item) -> Finding | None:
+    """Return why an image does not fit a disk: it is aligned up to a block."""
+    needed = quantities.parse((image.status.get("size") or {})["unpackedBytes"])
+    needed = -(-needed // _BLOCK_BYTES) * _BLOCK_BYTES
+    size = (disk.spec.get("persistentVolumeClaim") or {}).get("size")
+    if size is None or quantities.parse(size) >= needed:
+        return None
+    text = f"The specified pvc size is insufficient: {size} < {needed}."
+    return Finding("Ready", False, "ProvisioningFailed", text)
 
 
 def _claim(world: World, disk: Item, now: datetime.datetime) -> Step | None:
@@ -174,7 +202,7 @@ def _claim(world: World, disk: Item, now: datetime.datetime) -> Step | None:
         if writes.holds(disk, refusal):
             return None
         is_upload = refusal.reason == "WaitForUserUpload"
-        phase = refusal.reason if is_upload else "Pending"
+        phase = refusal.reason if is_upload else _phase_of(refusal.reason)
         return _step("disk-refused", disk, phase, refusal, now)
     name = class_of(disk) or _default_class(world)
     storage = world.get(resources.STORAGE_CLASSES, "", name)
@@ -206,13 +234,20 @@ def _claim(world: World, disk: Item, now: datetime.datetime) -> Step | None:
 def _failing(disk: Item, now: datetime.datetime) -> writes.Outcome:
     def fail(reason: str, message: str) -> writes.Call:
         row = Finding("Ready", False, reason, message)
-        phase = "Failed" if reason in _FINAL else "Pending"
-        if reason == "PVCLost":
-            phase = reason
+        phase = _phase_of(reason)
+        if reason == "QuotaExceeded" and disk.phase != "Pending":
+            phase = "Failed"  # of the Pod of the importer; of the claim: Pending
         changed = {"phase": phase, "conditions": writes.conditions(disk, now, row)}
         return writes.status(DISKS, disk, changed)
 
     return fail
+
+
+def _phase_of(reason: str) -> str:
+    """Return the phase of a disk that is not provisioned for a reason."""
+    if reason == "PVCLost":
+        return reason
+    return "Failed" if reason in _FAILED else "Pending"
 
 
 def claim_name(disk: Item) -> str:
@@ -353,7 +388,9 @@ def _use(
     rows = writes.conditions(
         disk,
         now,
-        Finding("InUse", bool(listed), "InUse" if listed else "NotInUse"),
+        Finding(
+            "InUse", bool(listed), "AttachedToVirtualMachine" if listed else "NotInUse"
+        ),
     )
     attached = [{"name": n, "mounted": m} for n, m in sorted(listed.items())]
     fields = {"attachedToVirtualMachines": attached, "conditions": rows}

@@ -46,6 +46,9 @@ CHECKED_SERVICES = Resource(
     True,
 )
 
+NODES = resources.NODES
+VOLUMES = resources.PERSISTENT_VOLUMES
+
 SIMULATED = (
     MACHINES,
     DISKS,
@@ -67,7 +70,8 @@ WATCHED = (
     resources.STORAGE_CLASSES,
     resources.SECRETS,
     resources.CONFIG_MAPS,
-    resources.NODES,
+    NODES,
+    VOLUMES,
 )
 """All kinds that the simulator reads; CHECKED_SERVICES besides, where served."""
 
@@ -81,6 +85,7 @@ class Item(msgspec.Struct, frozen=True):
     type: str = ""
     data: Json | None = None
     endpoints: tuple[Json, ...] | None = None
+    provisioner: str = ""
     binding: str = msgspec.field(default="", name="volumeBindingMode")
     is_expandable: bool = msgspec.field(default=False, name="allowVolumeExpansion")
 

@@ -15,6 +15,7 @@ from lib.lab.dvp.kinds import (
     GROUP,
     IMAGES,
     MACHINES,
+    OPERATIONS,
     Item,
     Json,
     World,
@@ -25,9 +26,6 @@ FINALIZER = f"{GROUP}/vm-cleanup"
 MACHINE_LABEL = f"vm.kubevirt.internal.{GROUP}/name"
 NODE_LABEL = f"lab.{GROUP}/hypervisor"
 ALIVE = ("Running", "Migrating")
-START = "StartRequested"
-RESTART = "RestartRequested"
-"""Reasons of the condition Running while an operation waits for the VM."""
 _DEVICE_KINDS = {kind.kind: kind for kind in (DISKS, IMAGES, CLUSTER_IMAGES)}
 _SECRETS = {
     "userDataRef": (f"provisioning.{GROUP}/cloud-init", ("userData", "userdata")),
@@ -101,7 +99,7 @@ def _phase(
     if vm.phase == "Starting":
         return _run(world, vm, pods, now)
     if vm.phase == "Stopping":
-        return _stop(vm, pods, now)
+        return _stop(world, vm, pods, now)
     switched = _switched(vm)
     if switched is None and vm.phase == "Migrating":
         return _migrate(vm, pods, now)
@@ -147,21 +145,22 @@ def auto_address(vm: Item) -> str:
 def _start(
     world: World, vm: Item, pods: Sequence[Item], now: datetime.datetime
 ) -> Step | None:
-    if vm.spec.get("runPolicy") in ("AlwaysOff", "Manual") and not _is_asked(vm):
-        held = writes.status(MACHINES, vm, {"phase": "Stopped"})
-        return Step("machine-held-back", vm, [held])
     if address_of(world, vm) is None and not vm.spec.get("virtualMachineIPAddressName"):
         return Step("machine-address", vm, [_auto(vm)])
     missing = _missing(world, vm)
     if missing is not None:
-        return _blocked(vm, missing, now)
+        return _blocked(world, vm, missing, now)
+    policy = vm.spec.get("runPolicy")
+    if policy in ("AlwaysOff", "Manual") and not _is_asked(world, vm, "Start"):
+        held = writes.status(MACHINES, vm, {"phase": "Stopped"})
+        return Step("machine-held-back", vm, [held])
     node = place(world, vm, ())
     if node is None:
         reason = Finding("Running", False, "PodNotStarted", "no node fits the VM")
-        return _blocked(vm, reason, now)
+        return _blocked(world, vm, reason, now)
     settled = [_RUNNING_CLASS, _RUNNING_DEVICES, _RUNNING_ADDRESS, _PROVISIONED]
-    rows = writes.conditions(vm, now, *settled, Finding("Running", False, "Starting"))
-    fields: Json = {"phase": "Starting", "conditions": rows}
+    rows = writes.conditions(vm, now, *settled, _NOT_RUNNING)
+    fields: Json = {"phase": "Starting", "conditions": rows, **_addressed(world, vm)}
 
     def refuse(reason: str, message: str) -> writes.Call:
         del reason, message
@@ -183,12 +182,26 @@ _RUNNING_ADDRESS = Finding(
     "VirtualMachineIPAddressReady", True, "VirtualMachineIPAddressReady"
 )
 _PROVISIONED = Finding("ProvisioningReady", True, "ProvisioningReady")
+_NOT_RUNNING = Finding("Running", False, "NotRunning")
 
 
-def _is_asked(vm: Item) -> bool:
-    """Report whether an operation asked for the start of a VM."""
-    rows = vm.status.get("conditions", ())
-    return any(row.get("reason") == START for row in rows)
+def _is_asked(world: World, vm: Item, *types: str) -> bool:
+    """Report whether an operation of these types waits for a VM; Restart starts it."""
+    return any(
+        item.spec["virtualMachineName"] == vm.name
+        and item.spec["type"] in (*types, "Restart")
+        and item.phase not in ("Completed", "Failed", "Superseded")
+        for item in world.within(OPERATIONS, vm.namespace)
+    )
+
+
+def _addressed(world: World, vm: Item) -> Json:
+    """Return the address of a VM in its status, which it has as soon as it is bound."""
+    address = address_of(world, vm)
+    if address is None or not address.status.get("address"):
+        return {}
+    name = {"virtualMachineIPAddressName": address.name}
+    return {**name, "ipAddress": address.status["address"]}
 
 
 def _auto(vm: Item) -> CreateObject:
@@ -256,10 +269,14 @@ def _secret_problem(world: World, vm: Item) -> str:
     return ""
 
 
-def _blocked(vm: Item, reason: Finding, now: datetime.datetime) -> Step | None:
-    if writes.holds(vm, reason):
+def _blocked(
+    world: World, vm: Item, reason: Finding, now: datetime.datetime
+) -> Step | None:
+    address = _addressed(world, vm)
+    is_shown = vm.status.get("ipAddress", "") == address.get("ipAddress", "")
+    if writes.holds(vm, reason) and is_shown:
         return None
-    fields = {"conditions": writes.conditions(vm, now, reason)}
+    fields = {"conditions": writes.conditions(vm, now, reason), **address}
     return Step("machine-blocked", vm, [writes.status(MACHINES, vm, fields)])
 
 
@@ -328,8 +345,7 @@ def _run(
     fields = {
         **_on(alive[0]),
         "phase": "Running",
-        "virtualMachineIPAddressName": address.name,
-        "ipAddress": address.status["address"],
+        **_addressed(world, vm),
         "guestOSInfo": {"name": "Simulated", "versionId": "1"},
         "conditions": writes.conditions(
             vm, now, _RUNNING, Finding("AgentReady", True, "AgentReady")
@@ -338,7 +354,7 @@ def _run(
 
     def fail(reason: str, message: str) -> writes.Call:
         row = Finding("Running", False, reason, message)
-        changed = {"phase": "Degraded", "conditions": writes.conditions(vm, now, row)}
+        changed = {"phase": "Pending", "conditions": writes.conditions(vm, now, row)}
         return writes.status(MACHINES, vm, changed)
 
     calls = [writes.status(MACHINES, vm, fields)]
@@ -395,27 +411,23 @@ def _remove(pod: Item) -> DeleteObject:
     return DeleteObject(resources.PODS, pod.namespace, pod.name, pod.uid)
 
 
-def _stop(vm: Item, pods: Sequence[Item], now: datetime.datetime) -> Step:
+def _stop(world: World, vm: Item, pods: Sequence[Item], now: datetime.datetime) -> Step:
     if pods:
         return Step("machine-stopped", vm, [_remove(pod) for pod in pods])
-    asked: Sequence[Json] = vm.status.get("conditions", ())
-    is_restart = any(row.get("reason") == RESTART for row in asked)
-    stopped = Finding("Running", False, START if is_restart else "Stopped")
     fields = {
-        "phase": "Pending" if is_restart else "Stopped",
+        "phase": "Pending" if _is_asked(world, vm) else "Stopped",
         "nodeName": "",
         "virtualMachinePods": [],
-        "conditions": writes.conditions(vm, now, stopped),
+        "conditions": writes.conditions(vm, now, _NOT_RUNNING),
     }
     return Step("machine-stopped", vm, [writes.status(MACHINES, vm, fields)])
 
 
 def _end(vm: Item, pods: Sequence[Item], now: datetime.datetime) -> Iterator[Step]:
     if vm.phase != "Terminating":
-        row = Finding("Running", False, "Terminating")
         fields = {
             "phase": "Terminating",
-            "conditions": writes.conditions(vm, now, row),
+            "conditions": writes.conditions(vm, now, _NOT_RUNNING),
         }
         yield Step("machine-ending", vm, [writes.status(MACHINES, vm, fields)])
     elif pods:
@@ -429,7 +441,9 @@ def _labels(vm: Item, pods: Sequence[Item]) -> Iterator[Step]:
     desired = {**vm.metadata.labels, MACHINE_LABEL: vm.name}
     for pod in pods:
         present = dict(pod.metadata.labels)
-        if present != desired and not pod.is_ending:
+        # Others get them through the template of the instance, at their next start.
+        is_running = pod.phase == "Running"
+        if present != desired and is_running and not pod.is_ending:
             labels = {**dict.fromkeys(present), **desired}
             body = {"metadata": {"labels": labels}}
             call = writes.PatchObject(resources.PODS, pod, body)

@@ -75,9 +75,7 @@ def _begin(world: World, item: Item, vm: Item | None, now: datetime.datetime) ->
     begun = writes.status(OPERATIONS, item, {"phase": "InProgress", "conditions": rows})
     if kind in _MOVES:
         return _move(world, item, vm, begun, now)
-    reason = {"Start": machines.START, "Restart": machines.RESTART}.get(
-        kind, "Stopping"
-    )
+    reason = "NotRunning" if kind == "Start" else "PodTerminating"
     fields = {
         "phase": "Pending" if kind == "Start" else "Stopping",
         "conditions": writes.conditions(vm, now, Finding("Running", False, reason)),

@@ -4,6 +4,7 @@ Its ports are those of the lab's cloud: it runs beside the lab's own control pla
 Rules: `up` may be repeated and leaves alone what runs; `down` keeps the data.
 """
 
+import base64
 import datetime
 import functools
 import pathlib
@@ -13,16 +14,30 @@ from collections.abc import Sequence
 from lib.kube import client, resources
 from lib.kube.resources import Resource
 from lib.lab import places
-from lib.lab.dvp import kinds, parent_kinds, parent_simulation, policies, project
+from lib.lab.dvp import kinds, parent_kinds, parent_simulation, project, rules
 from lib.lab.dvp.machines import NODE_LABEL
-from lib.lab.kube import admin_api, cluster, control_plane, simulated_kubelet
-from lib.lab.run import processes, progress
+from lib.lab.kube import (
+    admin_api,
+    cluster,
+    control_plane,
+    kube_files,
+    pki,
+    simulated_kubelet,
+)
+from lib.lab.run import ports, processes, progress
 
 SIMULATOR = "parent-simulator"
 NAMESPACE = "child"
 """The project of the lab's own cluster."""
-_ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-_PLURALS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    False,
+)
+WEBHOOK_PORT = "kubelet"
+"""Name of the port of the webhooks: a parent has no kubelet of its own."""
 _KINDS = {
     kind.kind: kind
     for kind in (
@@ -32,10 +47,7 @@ _KINDS = {
         resources.CLUSTER_ROLES,
         kinds.CLASSES,
         kinds.CLUSTER_IMAGES,
-        *(
-            Resource("admissionregistration.k8s.io", "v1", plural, name, False)
-            for name, plural in zip(_ADMISSION, _PLURALS, strict=True)
-        ),
+        _WEBHOOKS,
     )
 }
 """Kinds of what a new parent is filled with."""
@@ -65,9 +77,9 @@ def up(parent: places.Places, shown: progress.Progress) -> None:
         opened = api(parent)
         cluster.create_documents(opened, parent_kinds.definitions(), _KINDS)
         _wait_for(parent, (*kinds.SIMULATED, kinds.ADDRESS_LEASES))
-        rest = (*policies.documents(), *_nodes(), *project.base())
-        cluster.create_documents(opened, rest, _KINDS)
+        rest = (*_nodes(), *project.base(), _webhooks(parent))
         start_simulator(parent)
+        cluster.create_documents(opened, rest, _KINDS)
         ready = f"/apis/{kinds.GROUP}/v1alpha2/virtualmachineclasses/{project.CLASS}"
         processes.wait_for(
             parent,
@@ -101,11 +113,23 @@ def _nodes() -> Sequence[kinds.Json]:
     return documents
 
 
+def _webhooks(parent: places.Places) -> kinds.Json:
+    authority = kube_files.certificates(parent) / "ca.crt"
+    url = f"https://{ports.LOOPBACK}:{parent.port(WEBHOOK_PORT)}"
+    encoded = base64.b64encode(authority.read_bytes()).decode()
+    return rules.configuration(url, encoded)
+
+
 def start_simulator(parent: places.Places) -> None:
     """Start the simulator from the sources that this process has imported."""
     code = f"import {parent_simulation.__name__} as program; program.main()"
+    now = datetime.datetime.now(datetime.UTC)
+    subject = pki.Subject("virtualization-controller", names=(ports.LOOPBACK,))
+    kube_files.issued(parent, "webhooks", subject, now)
     words = (
         *(sys.executable, "-c", code),
+        f"--port={parent.port(WEBHOOK_PORT)}",
+        f"--certificate={kube_files.certificates(parent) / 'webhooks.crt'}",
         f"--kubeconfig={control_plane.admin_kubeconfig(parent)}",
         f"--folder={folder(parent)}",
     )

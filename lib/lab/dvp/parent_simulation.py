@@ -13,7 +13,15 @@ from collections.abc import Callable, Mapping
 from lib.kube import client, resources, store
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
-from lib.lab.dvp import backing, kinds, parent_simulator, settings, surroundings, writes
+from lib.lab.dvp import (
+    backing,
+    kinds,
+    parent_simulator,
+    settings,
+    surroundings,
+    webhook_server,
+    writes,
+)
 from lib.lab.dvp.kinds import Item, World
 from lib.lab.kube import cluster, simulated_kubelet
 from lib.reconcile import loops
@@ -101,6 +109,10 @@ class Simulation:
     def _world(self) -> World:
         return World({kind: each.items() for kind, each in self._stores.items()})
 
+    def others(self) -> webhook_server.Others:
+        """Return the objects by which webhooks judge a write now."""
+        return webhook_server.Others(self._api, self._world())
+
     def _settings(self, world: World) -> settings.SimulatorSettings:
         item = world.get(resources.CONFIG_MAPS, settings.NAMESPACE, settings.NAME)
         data = (item.data or {}) if item else {}
@@ -157,8 +169,9 @@ class Simulation:
 
     def _act(self, step: writes.Step, asked: settings.SimulatorSettings) -> None:
         versions: dict[str, str] = {}
+        chosen = parent_simulator.chosen(step, asked)
         try:
-            for call in parent_simulator.chosen(step, asked):
+            for call in chosen:
                 self._call(call, versions)
         except kube_errors.Forbidden as error:
             self._refused(step, error)
@@ -168,6 +181,8 @@ class Simulation:
             self._postpone(step, error)
         else:
             self._report(f"{step.transition} {step.item.metadata.key}")
+            if chosen is not step.calls:  # it fails again, until the rule is gone
+                self._due.postpone(step, time.monotonic() + _REPEAT_S)
 
     def _postpone(self, step: writes.Step, error: kube_errors.KubeError) -> None:
         self._report(f"{step.transition} {step.item.metadata.key}: {error}")
@@ -251,9 +266,15 @@ def _is_done(call: writes.Call) -> bool:
 
 
 def main() -> None:
-    """Run as a process. Its arguments are --kubeconfig=FILE and --folder=FOLDER."""
+    """Run as a process.
+
+    Its arguments are --kubeconfig=FILE, --folder=FOLDER, --port=PORT of the webhooks
+    and --certificate=FILE.
+    """
     words = dict(word.removeprefix("--").split("=", 1) for word in sys.argv[1:])
     api = cluster.connect(pathlib.Path(words["kubeconfig"]))
     report = functools.partial(print, flush=True)
     simulation = Simulation(api, pathlib.Path(words["folder"]), report)
-    simulation.run(threading.Event())
+    certificate = pathlib.Path(words["certificate"])
+    with webhook_server.serving(int(words["port"]), certificate, simulation.others):
+        simulation.run(threading.Event())

@@ -37,7 +37,7 @@ TRANSITIONS: Mapping[str, Transition] = {
     ),
     "machine-held-back": Transition(
         "1.2 VirtualMachine.spec",
-        "Pending -> Stopped with AlwaysOff and Manual",
+        "Pending -> Stopped with AlwaysOff and Manual, once its parts are ready",
         "Manual begins Stopped",
     ),
     "machine-started": Transition(
@@ -47,10 +47,14 @@ TRANSITIONS: Mapping[str, Transition] = {
         0.05,
     ),
     "machine-running": Transition(
-        _MACHINE, "Starting -> Running with ipAddress, nodeName, devices", "", 0.1
+        _MACHINE,
+        "Starting -> Running with nodeName, devices; ipAddress since it is bound; what"
+        " fails is Pending again: nothing sets Degraded any more",
+        "",
+        0.1,
     ),
     "machine-labels": Transition(
-        _MACHINE, "labels of the VM are those of its launcher Pods immediately"
+        _MACHINE, "labels of the VM are those of its launcher Pods that run"
     ),
     "machine-devices": Transition(
         _MACHINE, "status.blockDeviceRefs follows spec and attachments", "targets sdX"
@@ -82,7 +86,10 @@ TRANSITIONS: Mapping[str, Transition] = {
         _DISK, "new -> Pending, finalizer vd-cleanup", "prefix of the finalizer"
     ),
     "disk-refused": Transition(
-        _DISK, "Pending with the reason of Ready=False", "message"
+        _DISK,
+        "Pending, or Failed when its image is larger, with the reason of Ready=False;"
+        " only ProvisioningFailedTerminally is final",
+        "message",
     ),
     "disk-claimed": Transition(
         _DISK,
@@ -133,8 +140,8 @@ TRANSITIONS: Mapping[str, Transition] = {
     ),
     "attachment-conflict": Transition(
         _ATTACHMENT,
-        "-> Failed: the device has another attachment, or is in the VM's spec",
-        "the refusal at creation comes as Failed, too",
+        "-> Failed: the device is in the VM's spec, or races with another attachment",
+        "",
     ),
     "attachment-sent": Transition(
         _ATTACHMENT, "Pending -> InProgress, AttachmentRequestSent", "", 0.05

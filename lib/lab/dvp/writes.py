@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 
 from lib.kube.resources import Resource
-from lib.lab.dvp.kinds import Item, Json
+from lib.lab.dvp.kinds import GROUP, Item, Json
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ class Finding:
 
 def status(kind: Resource, item: Item, fields: Mapping[str, object]) -> PatchObject:
     """Return the change of an object's status."""
-    observed = {"observedGeneration": item.metadata.generation}
+    is_observed = kind.group == GROUP  # ServiceWithHealthchecks has no such field
+    observed = {"observedGeneration": item.metadata.generation} if is_observed else {}
     return PatchObject(kind, item, {"status": {**observed, **fields}}, "status")
 
 

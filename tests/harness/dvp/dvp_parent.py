@@ -57,6 +57,7 @@ from lib.lab.dvp.kinds import MACHINES, OPERATIONS
 from lib.lab.dvp.project import Project
 from lib.lab.kube import control_plane, kube_objects
 from lib.lab.run import processes, progress, waiting
+from tests.harness.dvp import dropped_fields
 from tests.harness.faults import tcp_proxy
 from tests.harness.kube import audit
 
@@ -415,6 +416,7 @@ def running(where: places.Places, shown: progress.Progress) -> Iterator[DvpParen
 
     Raises:
         LabError: it did not start.
+        AssertionError: its API server dropped a field that a program has sent.
     """
     place = parent.beside(where)
     place.state.mkdir(parents=True, exist_ok=True)
@@ -423,3 +425,5 @@ def running(where: places.Places, shown: progress.Progress) -> Iterator[DvpParen
         yield DvpParent(place)
     finally:
         processes.stop(place, (parent.SIMULATOR, *control_plane.PROGRAMS), 2)
+    lines = dropped_fields.of_log(place.log / "audit.log")
+    assert not lines, "dropped by the parent:\n" + "\n".join(lines)

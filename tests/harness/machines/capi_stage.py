@@ -41,10 +41,10 @@ class CapiStage:
     kubeconfig: pathlib.Path
     parent_kubeconfig: pathlib.Path
 
-    def capdvp(self) -> capdvp_replicas.CapdvpReplicas:
-        """Return replicas of capdvp, not started."""
+    def capdvp(self, *more: str) -> capdvp_replicas.CapdvpReplicas:
+        """Return replicas of capdvp, not started. more: further flags."""
         return capdvp_replicas.CapdvpReplicas(
-            self.where, self.project, self.kubeconfig, self.parent_kubeconfig
+            self.where, self.project, self.kubeconfig, self.parent_kubeconfig, more
         )
 
     def duplicates(self) -> dict[str, int]:

@@ -81,7 +81,19 @@ class Fleet:
 
     def create_cluster(self) -> None:
         """Create a Cluster whose workload cluster is the child itself."""
-        self._create_surroundings()
+        self.create_surroundings(cluster_objects.CONTROL_PLANES)
+        objects, name = self.objects, self.name
+        objects.make(cluster_objects.CONTROL_PLANES, name)
+        self.report(
+            cluster_objects.CONTROL_PLANES, name, cluster_objects.CONTROL_PLANE_STATUS
+        )
+        objects.make(cluster_objects.DVP_CLUSTERS, name, spec={})
+        spec = cluster_objects.cluster_spec(name)
+        objects.make(cluster_objects.CLUSTERS, name, spec=spec)
+
+    def create_surroundings(self, *kinds_: resources.Resource) -> None:
+        """Create the namespace, open definitions, and the Secrets of the Cluster."""
+        self._create_definitions(kinds_)
         objects, name = self.objects, self.name
         labels = {"labels": {cluster_objects.NAME_LABEL: name}}
         objects.make(
@@ -98,16 +110,8 @@ class Fleet:
             type="cluster.x-k8s.io/secret",
             data=cluster_objects.bootstrap_data(),
         )
-        objects.make(cluster_objects.CONTROL_PLANES, name)
-        self.report(
-            cluster_objects.CONTROL_PLANES, name, cluster_objects.CONTROL_PLANE_STATUS
-        )
-        objects.make(cluster_objects.DVP_CLUSTERS, name, spec={})
-        spec = cluster_objects.cluster_spec(name)
-        objects.make(cluster_objects.CLUSTERS, name, spec=spec)
 
-    def _create_surroundings(self) -> None:
-        kind = cluster_objects.CONTROL_PLANES
+    def _create_definitions(self, kinds_: Sequence[resources.Resource]) -> None:
         space = {
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -116,9 +120,10 @@ class Fleet:
         by_kind = {
             each.kind: each for each in (resources.DEFINITIONS, resources.NAMESPACES)
         }
-        documents = [cluster_objects.open_definition(kind), space]
+        documents = [*map(cluster_objects.open_definition, kinds_), space]
         cluster.create_documents(self.api, documents, by_kind)
-        cluster_objects.until_served(self.objects, kind)
+        for kind in kinds_:
+            cluster_objects.until_served(self.objects, kind)
 
     def report(
         self, kind: resources.Resource, name: str, status: Mapping[str, object] | None

@@ -326,7 +326,7 @@ def failure(live: Live) -> str:
     fleet = live.stage.fleet
     parent = live.stage.parent
     with (
-        parent.failing("disk-ready * ProvisioningFailed no space"),
+        parent.failing("disk-ready * ProvisioningFailedTerminally no space"),
         parent.holding("machine-started"),
     ):
         name = live.add_machine()

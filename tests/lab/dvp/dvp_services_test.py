@@ -172,7 +172,7 @@ def adopted(scene: Scene) -> None:
         if kind is CHECKED_SERVICES:
             probe = {"mode": "TCP", "tcp": {"targetPort": port["nodePort"]}}
             times = {"initialDelaySeconds": 10, "periodSeconds": 10}
-            spec["healthcheck"] = {**times, "timeoutSeconds": 1, "probes": [probe]}
+            spec["healthcheck"] = {**times, "probes": [probe]}
         about: Json = {"annotations": {"example.com/a": "b"}}
         scene.objects.make(kind, name, about, spec=spec)
         for host in HOSTS:

@@ -23,6 +23,7 @@ from lib.lab.dvp.kinds import (
 from lib.lab.dvp.project import Project
 from lib.lab.dvp.transitions import TRANSITIONS
 from lib.lab.kube import kube_objects
+from lib.lab.run import waiting
 from tests.harness.dvp.dvp_parent import DvpParent
 from tests.harness.dvp.recorder import Recorder
 
@@ -106,7 +107,7 @@ class Play:
         self.wait(DISKS, "data", "WaitForFirstConsumer")
         self.attach("data-a", "data", "a")
         self.wait(ATTACHMENTS, "data-a", "Attached")
-        self.attach("second", "data", "manual")
+        self.attach("second", "a-boot", "a")
         self.wait(ATTACHMENTS, "second", "Failed")
         self.objects.patch(DISKS, "data", spec=disk_spec(projects.STORAGE, "2Gi"))
         self.shows(DISKS, "data", capacity="2Gi", phase="Ready")
@@ -417,6 +418,12 @@ def test_quotas_are_those_of_kubernetes(parent: DvpParent, project: Project) -> 
         assert expected in text
 
 
+def is_crashed(objects: kube_objects.Objects) -> bool:
+    vm = objects.get(MACHINES, "degraded") or {}
+    rows = vm.get("status", {}).get("conditions", ())
+    return "Crashed" in [row["reason"] for row in rows]
+
+
 def test_failures_come_on_demand(parent: DvpParent, project: Project) -> None:
     """Each kind of failure that a test can ask for."""
     other = parent.project(f"{project.namespace}-failures")
@@ -434,7 +441,7 @@ def test_failures_come_on_demand(parent: DvpParent, project: Project) -> None:
         parent.machine(other, "degraded")
         parent.wait_phase(DISKS, other, "bad", "Failed")
         parent.wait_phase(ATTACHMENTS, other, "bad-f", "Failed")
-        parent.wait_phase(MACHINES, other, "degraded", "Degraded")
+        waiting.until("its failure is shown", lambda: is_crashed(objects))
     with parent.failing("machine-migrated f Aborted too much memory changes"):
         operation = parent.operate(other, "f", "Migrate")
         parent.wait_phase(OPERATIONS, other, operation, "Failed")

@@ -20,9 +20,9 @@ from lib.cloud.explained import FieldChange
 
 Json = dict[str, object]
 _PROBE_TIMEOUT = {"timeoutSeconds": 1}
-_PROBE_TIMES = {"initialDelaySeconds": 10, "periodSeconds": 10, **_PROBE_TIMEOUT}
-"""The time limit belongs to each probe; the field beside them is that of the reference,
-and has no effect.
+_PROBE_TIMES = {"initialDelaySeconds": 10, "periodSeconds": 10}
+"""Values are those of the reference. The time limit belongs to each probe: the platform
+drops the field that the reference sends beside them.
 
 Source: deckhouse modules/030-cloud-provider-dvp, images/dvp-common/api, and the type
 ServiceWithHealthchecks.

@@ -68,6 +68,11 @@ def _of_class(desired: DesiredMachine, available: Prerequisites) -> Iterator[Pro
         yield _unready(CLASS_FIELD, name, kind, machine_class.status.phase)
 
 
+_BLOCK_BYTES = 2**20
+"""The parent aligns an image up to it. Source: deckhouse/virtualization
+pkg/controller/service/disk_service.go, DefaultAlignBlockSize."""
+
+
 def _of_image(
     desired: DesiredMachine, disks: tuple[DesiredDisk, ...], available: Prerequisites
 ) -> Iterator[Problem]:
@@ -82,8 +87,9 @@ def _of_image(
         yield _unready(IMAGE_FIELD, name, kind, image.status.phase)
     size = image.status.size
     unpacked = quantity_bytes.size_bytes(size.unpacked_bytes) if size else 0
-    if quantity_bytes.size_bytes(boot.size) < unpacked:
-        expected = f"at least {unpacked}, the bytes of {kind} {name}"
+    needed = -(-unpacked // _BLOCK_BYTES) * _BLOCK_BYTES
+    if quantity_bytes.size_bytes(boot.size) < needed:
+        expected = f"at least {needed}, the bytes of {kind} {name}"
         problem = config.FieldProblem(boot.field, boot.size, expected)
         yield _problem(DvpMachineReason.IMAGE_TOO_LARGE, problem)
 

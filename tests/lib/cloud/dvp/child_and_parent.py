@@ -7,6 +7,7 @@ from typing import Any
 from lib.cloud.dvp import kinds, ownership, parent
 from lib.cloud.dvp.instances import cloud
 from lib.kube.fake import api as fake_api
+from tests.harness.dvp import parent_api
 from tests.harness.nodes import walk
 
 NAMESPACE = "project-a"
@@ -21,7 +22,7 @@ class Ground:
     def __init__(self) -> None:
         self.now_s = 1000.0
         self.api = fake_api.FakeApi(lambda: walk.NOW)
-        self.parent = fake_api.FakeApi(lambda: walk.NOW)
+        self.parent = parent_api.ParentApi(lambda: walk.NOW)
         self.acting = "reading"
         self.actions = collections.Counter[str]()
         self.passed = 0

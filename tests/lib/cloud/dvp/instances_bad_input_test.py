@@ -14,10 +14,10 @@ from lib.cloud.model import InstanceRef
 from lib.kube import errors as kube_errors
 from lib.kube import nodes as kube_nodes
 from lib.kube import objects
-from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.nodes import decide, model
 from lib.reconcile.outcome import Outcome
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"
@@ -137,7 +137,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture()
 def access(case: Case) -> Iterator[parent.Parent]:
     """Return a parent as the case describes it."""
-    fake = fake_api.FakeApi()
+    fake = parent_api.ParentApi()
     for document in (*case.vms, vm("good")):
         fake.put(VMS, document)
     if case.fault is not None:
@@ -193,7 +193,7 @@ def test_each_case_is_one_message_and_no_hot_loop(
 
 def test_a_vm_without_an_address_sets_none(request: pytest.FixtureRequest) -> None:
     """No empty address is written, and the Node is reconciled again."""
-    fake = fake_api.FakeApi()
+    fake = parent_api.ParentApi()
     fake.put(VMS, vm("bad", status={"phase": "Pending"}))
     access = parent.Parent(fake, NAMESPACE, UUID)
     request.addfinalizer(access.close)

@@ -12,10 +12,10 @@ from lib.cloud import provider_id
 from lib.cloud.dvp import kinds, ownership, parent
 from lib.cloud.dvp.instances import cloud
 from lib.cloud.model import AddressType
-from lib.kube.fake import api
 from lib.lab.run import waiting
 from lib.process import decoding
 from tests.contract import instances
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"
@@ -31,7 +31,7 @@ class Parent:
     )
 
     def __init__(self) -> None:
-        self.api = api.FakeApi()
+        self.api = parent_api.ParentApi()
         self.access = parent.Parent(self.api, NAMESPACE, UUID)
         self.instances = cloud.ParentInstances(self.access)
         self._created = 0

@@ -22,6 +22,7 @@ from lib.kube import errors as kube_errors
 from lib.kube.fake import api, calls
 from lib.lab.run import waiting
 from lib.process import decoding
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"
@@ -53,7 +54,7 @@ def vm(**fields: object) -> kinds.VirtualMachine:
 
 @pytest.fixture()
 def fake() -> api.FakeApi:
-    return api.FakeApi()
+    return parent_api.ParentApi()
 
 
 @pytest.fixture()

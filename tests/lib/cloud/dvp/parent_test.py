@@ -11,6 +11,7 @@ from lib.kube import errors as kube_errors
 from lib.kube import store
 from lib.kube.fake import api, calls
 from lib.lab.run import waiting
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"
@@ -20,7 +21,7 @@ SERVICES = kinds.SERVICES
 
 @pytest.fixture()
 def fake() -> api.FakeApi:
-    return api.FakeApi()
+    return parent_api.ParentApi()
 
 
 @pytest.fixture()

@@ -13,8 +13,9 @@ from lib.cloud.dvp.catalog import cloud
 from lib.cloud.dvp.volumes import disk_names
 from lib.cloud.model import Seen, Unknown
 from lib.kube import errors as kube_errors
-from lib.kube.fake import api, calls
+from lib.kube.fake import calls
 from tests.contract import catalog as contract
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project-a"
 CLASSES = kinds.STORAGE_CLASSES.resource
@@ -38,7 +39,7 @@ class Ground:
     no_type = "nothing"
 
     def __init__(self) -> None:
-        self.api = api.FakeApi()
+        self.api = parent_api.ParentApi()
         self.parent = parent.Parent(self.api, NAMESPACE, "uuid-a")
         self.catalog = cloud.DvpCatalog(self.parent)
         default = {"storageclass.kubernetes.io/is-default-class": "true"}

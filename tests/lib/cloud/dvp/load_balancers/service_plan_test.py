@@ -208,7 +208,6 @@ def test_a_service_with_healthchecks_probes_tcp_ports(checked: Scene) -> None:
     assert spec["healthcheck"] == {
         "initialDelaySeconds": 10,
         "periodSeconds": 10,
-        "timeoutSeconds": 1,
         "probes": [{"mode": "TCP", "tcp": {"targetPort": 30080}, "timeoutSeconds": 1}],
     }
     assert checked.served.facts.ingress == (

@@ -245,7 +245,7 @@ UNMET: dict[str, tuple[Prerequisites, str, str, Reason | DvpMachineReason]] = {
     "image larger than its disk": (
         offered(image=objects.image(size=2**26 + 1)),
         'spec.rootDiskSize: invalid value "64Mi"',
-        f"at least {2**26 + 1}, the bytes of ClusterVirtualImage {IMAGE}",
+        f"at least {2**26 + 2**20}, the bytes of ClusterVirtualImage {IMAGE}",
         DvpMachineReason.IMAGE_TOO_LARGE,
     ),
 }

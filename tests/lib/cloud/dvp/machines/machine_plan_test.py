@@ -15,7 +15,7 @@ from lib.cloud.dvp.machines.machine_reasons import (
 from lib.cloud.dvp.machines.observed_machine import ParentMachine
 from lib.cloud.machines import Observed, Plan, Reason
 from lib.cloud.steps import CommonReason, ProblemReason, Verb
-from lib.lab.dvp.parent_kinds import MACHINE_PHASES
+from lib.lab.dvp import parent_kinds
 from tests.contract.dvp_machines import UUID
 from tests.lib.cloud.dvp.machines import machine_objects as objects
 from tests.lib.cloud.dvp.machines.machine_objects import (
@@ -62,7 +62,7 @@ PHASES: dict[str, tuple[bool | None, Reason, bool]] = {
 
 
 def test_every_phase_of_a_vm_is_a_condition_and_never_a_repair() -> None:
-    assert set(MACHINE_PHASES) | {"", "Frozen"} == set(PHASES)
+    assert set(parent_kinds.phases("virtualmachines")) | {"", "Frozen"} == set(PHASES)
     for phase, (is_true, reason, is_provisioned) in PHASES.items():
         planned = plan(complete(vm=vm(phase)))
         print(f"{phase:12} {state(planned)} {planned.results.is_provisioned}")

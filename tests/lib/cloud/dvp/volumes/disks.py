@@ -10,8 +10,8 @@ from typing import Any
 from lib.cloud.dvp import kinds, ownership, parent, quantity_bytes
 from lib.cloud.dvp.volumes import cloud, disk_names
 from lib.cloud.model import InstanceId
-from lib.kube.fake import api
 from lib.volumes import callers, flow, model
+from tests.harness.dvp import parent_api
 
 NAMESPACE = "project-a"
 UUID = "uuid-a"
@@ -91,10 +91,16 @@ class ParentInMemory:
     """
 
     def __init__(self) -> None:
-        self.api = api.FakeApi()
+        self.api = parent_api.ParentApi()
         self.failing: dict[str, str] = {}
         self.refusing = False
         self.is_growing = True
+        for name in ("fast", "slow"):
+            about: Json = {
+                "metadata": {"name": name},
+                "provisioner": "lab.invalid/parent",
+            }
+            self.api.put(kinds.STORAGE_CLASSES.resource, about)
         for name in (NODE, OTHER):
             self.api.put(MACHINES, machine(name))
 
