@@ -43,7 +43,7 @@ class _Called(msgspec.Struct, frozen=True, rename="camel"):
     client_config: _ClientConfig = _ClientConfig()
 
 
-class Caller(msgspec.Struct, frozen=True):
+class ServiceCaller(msgspec.Struct, frozen=True):
     """An ExtensionConfig, which has a spec, or a webhook configuration."""
 
     metadata: objects.ObjectMeta
@@ -60,7 +60,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 def callers(
     api: client.Api, kinds: Sequence[Resource], timeout_s: float
-) -> Iterator[tuple[Resource, Caller]]:
+) -> Iterator[tuple[Resource, ServiceCaller]]:
     """Yield the objects of some kinds; of two versions the first that is served.
 
     Raises:
@@ -68,7 +68,9 @@ def callers(
     """
     names: set[tuple[str, str]] = set()
     for kind in kinds:
-        for caller in listing.read_served(api, kind, Caller, timeout_s=timeout_s):
+        for caller in listing.read_served(
+            api, kind, ServiceCaller, timeout_s=timeout_s
+        ):
             key = (kind.plural, caller.metadata.name)
             if key not in names:
                 names.add(key)

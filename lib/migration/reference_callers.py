@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Collection, Mapping
 
 from lib.kube import called_services, client, listing, objects, recommended_labels
-from lib.kube.called_services import Caller
+from lib.kube.called_services import ServiceCaller
 from lib.kube.resources import Resource
 
 _KEPT_ANNOTATIONS = "runtime.cluster.x-k8s.io/"
@@ -83,7 +83,7 @@ def finalized(
     )
 
 
-def _is_of(caller: Caller, module: str, namespaces: Collection[str]) -> bool:
+def _is_of(caller: ServiceCaller, module: str, namespaces: Collection[str]) -> bool:
     labels = caller.metadata.labels
     if recommended_labels.NAME in labels:
         return False  # a chart of this project
@@ -92,7 +92,7 @@ def _is_of(caller: Caller, module: str, namespaces: Collection[str]) -> bool:
 
 
 def _extension(
-    api: client.Api, kind: Resource, caller: Caller, timeout_s: float
+    api: client.Api, kind: Resource, caller: ServiceCaller, timeout_s: float
 ) -> ReferenceCaller:
     about = caller.metadata
     body = json.loads(api.read(kind, about.name, timeout_s=timeout_s))

@@ -71,7 +71,7 @@ class Review:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rule:
+class AdmissionRule:
     """One rule. check: returns why a write is refused, or an empty text.
 
     fact: the source. on_create, on_update: when it is judged.
@@ -93,7 +93,7 @@ def at(document: Json, *path: str) -> object:
     return below
 
 
-def refusal(rules: Sequence[Rule], review: Review) -> str:
+def refusal(rules: Sequence[AdmissionRule], review: Review) -> str:
     """Return in which words a write is refused; empty: it is admitted."""
     for rule in rules:
         is_judged = rule.on_create if review.old is None else rule.on_update

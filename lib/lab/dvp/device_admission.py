@@ -4,7 +4,7 @@ import ipaddress
 
 from lib.kube import resources
 from lib.lab.dvp import quantities
-from lib.lab.dvp.admission import Review, Rule, at
+from lib.lab.dvp.admission import AdmissionRule, Review, at
 from lib.lab.dvp.kinds import (
     ADDRESSES,
     ATTACHMENTS,
@@ -178,60 +178,64 @@ def _address(review: Review) -> str:
 _VD = "pkg/controller/vd/internal/validator/"
 _VMBDA = "pkg/controller/vmbda/internal/validators/"
 RULES = (
-    Rule(
+    AdmissionRule(
         "disk-size", DISKS, _disk_size, f"{_VD}pvc_size_validator.go", on_update=False
     ),
-    Rule(
+    AdmissionRule(
         "disk-growth",
         DISKS,
         _disk_growth,
         f"{_VD}pvc_size_validator.go",
         on_create=False,
     ),
-    Rule(
+    AdmissionRule(
         "disk-frozen",
         DISKS,
         _disk_frozen,
         f"{_VD}spec_changes_validator.go",
         on_create=False,
     ),
-    Rule("disk-name", DISKS, _disk_name, f"{_VD}name_validator.go", on_update=False),
-    Rule("disk-class", DISKS, _disk_class, f"{_VD}storage_class_validator.go"),
-    Rule(
+    AdmissionRule(
+        "disk-name", DISKS, _disk_name, f"{_VD}name_validator.go", on_update=False
+    ),
+    AdmissionRule("disk-class", DISKS, _disk_class, f"{_VD}storage_class_validator.go"),
+    AdmissionRule(
         "disk-image-class",
         DISKS,
         _image_class,
         f"{_VD}vi_pvc_storage_class_provisioner_compatibility_validator.go",
     ),
-    Rule(
+    AdmissionRule(
         "image-frozen",
         IMAGES,
         _image_frozen,
         "pkg/controller/vi/vi_webhook.go",
         on_create=False,
     ),
-    Rule(
+    AdmissionRule(
         "attachment-unchanged",
         ATTACHMENTS,
         _unchanged,
         f"{_VMBDA}spec_mutate_validator.go",
         on_create=False,
     ),
-    Rule(
+    AdmissionRule(
         "attachment-conflict",
         ATTACHMENTS,
         _attached_elsewhere,
         f"{_VMBDA}attachment_conflict_validator.go",
         on_update=False,
     ),
-    Rule(
+    AdmissionRule(
         "attachment-count",
         ATTACHMENTS,
         _device_count,
         f"{_VMBDA}vm_connect_limiter_validator.go",
         on_update=False,
     ),
-    Rule("address-fields", ADDRESSES, _address, "pkg/controller/vmip/vmip_webhook.go"),
+    AdmissionRule(
+        "address-fields", ADDRESSES, _address, "pkg/controller/vmip/vmip_webhook.go"
+    ),
 )
 """Not here: an image that is larger than its disk, and an ISO image as its source: the
 platform only warns of them when the disk is created."""

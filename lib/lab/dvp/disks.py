@@ -31,7 +31,7 @@ _FAILED = (
 )
 """Reasons with phase Failed, see `_failing`."""
 _FINAL = ("ProvisioningFailedTerminally", "StorageClassProvisionerMismatch")
-"""Reasons that the platform does not leave again: the phase is computed anew at each
+"""Reasons that the platform does not leave again: the phase is computed again at each
 reconciliation. Source: deckhouse/virtualization pkg/controller/vd/internal/source."""
 _BLOCK_BYTES = 2**20
 """Source: disk_service.go, DefaultAlignBlockSize: images are aligned up to it."""

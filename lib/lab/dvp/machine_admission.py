@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from lib.lab.dvp import sizing
-from lib.lab.dvp.admission import Review, Rule, at
+from lib.lab.dvp.admission import AdmissionRule, Review, at
 from lib.lab.dvp.kinds import (
     ADDRESSES,
     ATTACHMENTS,
@@ -197,8 +197,10 @@ def _rule(
     fact: str,
     *,
     on_update: bool = True,
-) -> Rule:
-    return Rule(f"machine-{name}", MACHINES, _living(check), fact, on_update=on_update)
+) -> AdmissionRule:
+    return AdmissionRule(
+        f"machine-{name}", MACHINES, _living(check), fact, on_update=on_update
+    )
 
 
 RULES = (

@@ -1,8 +1,8 @@
 """CustomResourceDefinitions of a parent cluster.
 
 The files of crds/ repeat field by field what the platform's definitions state: names,
-types, limits, defaults, required fields. Their texts are left out, rules in CEL are
-those of `crd_rules.py`. `tests/lib/lab/dvp/definitions_test.py` compares them with the
+types, limits, defaults, required fields. Their texts are omitted, rules in CEL are
+those of `crd_rules.py`. `tests/lib/lab/dvp/parent_kinds_test.py` compares them with the
 facts about the real ones.
 """
 

@@ -4,7 +4,7 @@
 
 prints what the lab's definitions of a parent lack or have besides those of a folder,
 such as crds/ of deckhouse/virtualization. FOLDER --write keeps the facts of that
-folder, with which `tests/lib/lab/dvp/definitions_test.py` compares.
+folder, with which `tests/lib/lab/dvp/parent_kinds_test.py` compares.
 """
 
 import pathlib

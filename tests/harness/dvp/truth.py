@@ -19,7 +19,7 @@ class TruthRow:
 
 _RULES = "lib/lab/dvp/admission_rules_test.py::test_a_write_is_judged"
 _THROUGH_API = "lab/dvp/admission_test.py::test_the_webhooks_judge_changes"
-_FAILURES = "lib/lab/dvp/simulator_truth_test.py::"
+_FAILURES = "lib/lab/dvp/parent_simulator_truth_test.py::"
 _HAPPENS = "lab/dvp/transitions_test.py::test_each_transition_happens"
 
 ROWS = (
@@ -133,13 +133,13 @@ ROWS = (
         (
             "lib/cloud/dvp/served_versions_test.py"
             "::test_an_older_platform_is_asked_in_its_version",
-            "lib/lab/dvp/definitions_test.py::test_the_lab_lacks_nothing",
+            "lib/lab/dvp/parent_kinds_test.py::test_the_lab_lacks_nothing",
         ),
     ),
     TruthRow(
         "definitions: names, types, limits, defaults of every field",
         "crds/",
-        ("lib/lab/dvp/definitions_test.py::test_the_lab_lacks_nothing",),
+        ("lib/lab/dvp/parent_kinds_test.py::test_the_lab_lacks_nothing",),
     ),
     TruthRow(
         "a field that no definition names is dropped",
@@ -147,7 +147,7 @@ ROWS = (
         (
             "harness/dvp/dropped_fields_test.py"
             "::test_fields_that_were_dropped_are_named",
-            "lib/lab/dvp/definitions_test.py"
+            "lib/lab/dvp/parent_kinds_test.py"
             "::test_what_the_platform_refuses_or_drops_is_refused",
         ),
     ),

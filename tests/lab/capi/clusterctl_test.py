@@ -77,8 +77,8 @@ def clusterctl(lease: leases.Lease, tmp_path: pathlib.Path) -> Clusterctl:
 
 
 def deployment(documents: list[Json]) -> Json:
-    (found,) = (each for each in documents if each["kind"] == "Deployment")
-    spec: Json = found["spec"]["template"]["spec"]
+    (document,) = (each for each in documents if each["kind"] == "Deployment")
+    spec: Json = document["spec"]["template"]["spec"]
     return spec
 
 

@@ -66,11 +66,11 @@ def nodes(
     flags = ["--leader-elect=false", "--lb-drift-period=10s"]
     words = dvp_manager.arguments(where, project.kubeconfig, flags)
     env = dvp_manager.environment(project)
-    seen = dvp_manager.SeenNodes(api)
+    initialised = dvp_manager.SeenNodes(api)
     with dvp_manager.running(where, pexes.beside(dvp_manager.NAME), words, env):
-        waiting.until("initialised", lambda: not seen.new())
+        waiting.until("initialised", lambda: not initialised.new())
         yield twenty
-    seen.delete_all()
+    initialised.delete_all()
 
 
 def test_the_others_receive_traffic_and_the_service_can_be_deleted(

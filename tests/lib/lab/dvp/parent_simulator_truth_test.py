@@ -93,24 +93,24 @@ def status(call: object) -> Json:
     return written
 
 
-def stepped(made: writes.Step | None) -> tuple[str, Json]:
+def stepped(taken: writes.Step | None) -> tuple[str, Json]:
     """Return transition and status of a step."""
-    assert made is not None
-    return made.transition, status(made.calls[-1])
+    assert taken is not None
+    return taken.transition, status(taken.calls[-1])
 
 
 def test_a_vm_that_crashes_is_pending() -> None:
-    made = step(vm("Starting"), *SURROUNDINGS, launcher())
-    assert made is not None
-    assert made.failed is not None
-    written = status(made.failed("Crashed", "it does not boot"))
+    taken = step(vm("Starting"), *SURROUNDINGS, launcher())
+    assert taken is not None
+    assert taken.failed is not None
+    written = status(taken.failed("Crashed", "it does not boot"))
     assert written["phase"] == "Pending"
     assert "Crashed" in [row["reason"] for row in written["conditions"]]
 
 
 @pytest.mark.parametrize("policy", ["AlwaysOff", "Manual"])
 def test_a_vm_that_is_held_back_waits_for_its_parts(policy: str) -> None:
-    """Stopped is the phase of an instance, which is made of ready parts."""
+    """Stopped is the phase of an instance, which is taken of ready parts."""
     held = vm("Pending", runPolicy=policy)
     without_disk = stepped(step(held, CLASS, BOUND, NODE))
     assert without_disk[0] == "machine-blocked"
@@ -132,16 +132,16 @@ def test_the_address_is_there_before_the_vm_runs() -> None:
 def test_labels_reach_pods_that_run(phase: str, is_labelled: int) -> None:
     labelled = vm("Starting", labels={"a": "b"})
     whole = world((MACHINES, labelled), *SURROUNDINGS, launcher(phase))
-    made = [each.transition for each in machines.decide(whole, NOW)]
-    assert made.count("machine-labels") == is_labelled
+    taken = [each.transition for each in machines.decide(whole, NOW)]
+    assert taken.count("machine-labels") == is_labelled
 
 
 def test_a_refused_start_has_a_fixed_text() -> None:
     """Without that of the API server: a quota is not named."""
-    made = step(vm("Pending"), *SURROUNDINGS)
-    assert made is not None
-    assert made.refused is not None
-    written = status(made.refused("Forbidden", "exceeded quota: pods"))
+    taken = step(vm("Pending"), *SURROUNDINGS)
+    assert taken is not None
+    assert taken.refused is not None
+    written = status(taken.refused("Forbidden", "exceeded quota: pods"))
     texts = [row["message"] for row in written["conditions"]]
     assert "Cannot start the virtual machine: creating its instance failed." in texts
     assert "quota" not in repr(texts)
@@ -160,11 +160,11 @@ def test_reasons_are_those_of_the_platform() -> None:
             spec = {"type": kind, "virtualMachineName": "vm"}
             asked = item("operation", OPERATIONS, spec=spec)
             whole = world((MACHINES, machine), asked, *SURROUNDINGS, launcher())
-            for made in (
+            for taken in (
                 *machines.decide(whole, NOW),
                 *operations.decide(whole, NOW),
             ):
-                reasons |= set(running_reasons(made.calls))
+                reasons |= set(running_reasons(taken.calls))
     print(sorted(reasons))
     assert len(reasons) >= 3
     assert reasons <= known
