@@ -5,11 +5,12 @@ Rules: `up` may be repeated and leaves alone what runs; `down` keeps the data.
 """
 
 import base64
+import contextlib
 import datetime
 import functools
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lib.kube import client, resources
 from lib.kube.resources import Resource
@@ -118,6 +119,22 @@ def _webhooks(parent: places.Places) -> kinds.Json:
     url = f"https://{ports.LOOPBACK}:{parent.port(WEBHOOK_PORT)}"
     encoded = base64.b64encode(authority.read_bytes()).decode()
     return rules.configuration(url, encoded)
+
+
+@contextlib.contextmanager
+def without_webhooks(parent: places.Places) -> Iterator[None]:
+    """Have writes accepted without a simulator while the block runs.
+
+    Raises:
+        KubeError: the API server refused or did not answer.
+    """
+    opened, document = api(parent), _webhooks(parent)
+    name = document["metadata"]["name"]
+    opened.delete(_WEBHOOKS, name, timeout_s=cluster.TIMEOUT_S)
+    try:
+        yield
+    finally:
+        cluster.create_documents(opened, [document], _KINDS)
 
 
 def start_simulator(parent: places.Places) -> None:

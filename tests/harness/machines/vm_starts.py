@@ -25,12 +25,13 @@ THREADS = 8
 
 @contextlib.contextmanager
 def stopped(parent: DvpParent) -> Iterator[None]:
-    """Have the simulator of a parent stopped while the block runs."""
-    processes.stop(parent.where, [lab_parent.SIMULATOR])
-    try:
-        yield
-    finally:
-        parent.restart()
+    """Have simulator and webhooks of a parent stopped while the block runs."""
+    with lab_parent.without_webhooks(parent.where):
+        processes.stop(parent.where, [lab_parent.SIMULATOR])
+        try:
+            yield
+        finally:
+            parent.restart()
 
 
 def addresses() -> Iterator[str]:
