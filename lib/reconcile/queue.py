@@ -67,6 +67,8 @@ class Queue:
         self._entries: dict[str, tuple[float, int, str]] = {}  # the valid one of a key
         self._later: list[tuple[float, int, str]] = []  # heap; may hold stale entries
         self._ready: list[tuple[float, int, str]] = []  # heap; holds none
+        self._urgent: dict[str, None] = {}  # due and in no heap; see `add_now`
+        self._urgent_later: set[str] = set()  # claimed, urgent after `done`
         self._claimed: set[str] = set()
         self._failures: dict[str, int] = {}
         self._routine: dict[str, int] = {}  # waits that are no failures
@@ -88,6 +90,29 @@ class Queue:
             for topic in () if self._shut else topics:
                 self._put(key, topic, due)
 
+    def add_now(self, key: str, topics: Iterable[str]) -> None:
+        """Make a key due, and deliver it without waiting for others of its batch.
+
+        For one that others wait for: it keeps a place until it is reconciled.
+        """
+        with self._changed:
+            due = self._clock()
+            for topic in () if self._shut else topics:
+                waiting = self._topics.setdefault(key, {})
+                waiting[topic] = min(due, waiting.get(topic, due))
+            if self._shut or key not in self._topics:
+                return
+            if key in self._claimed:
+                self._urgent_later.add(key)
+                return
+            self._promote()
+            entry = self._entries.get(key)
+            if entry is not None and entry[0] <= due:
+                return  # it is in the next batch
+            self._entries.pop(key, None)
+            self._urgent[key] = None
+            self._changed.notify_all()
+
     def add_many(self, keys: Iterable[str], topic: str) -> None:
         """Make many keys due at one moment, so that one batch can hold them all."""
         with self._changed:
@@ -105,17 +130,22 @@ class Queue:
         """Wait until a key is due, then claim it and others due, oldest first.
 
         With batch_max above 1 the wait continues for up to batch_s seconds after the
-        first key is due, or until batch_max are. Empty when `stop` is set, the queue
-        is shut down, or nothing was due within timeout_s (None: no limit).
+        first key is due, until batch_max are, or until there is one of `add_now`. Empty
+        when `stop` is set, the queue is shut down, or nothing was due within timeout_s
+        (None: no limit).
         """
         patient_until = None if timeout_s is None else self._clock() + timeout_s
         with self._changed:
             while self._wait_for(1, patient_until, stop):
-                if batch_max > 1 and batch_s > 0:
-                    self._wait_for(batch_max, self._clock() + batch_s, stop)
+                if batch_max > 1 and batch_s > 0 and self._ready:
+                    until = self._ready[0][0] + batch_s
+                    self._wait_for(batch_max, until, stop)
                 if stop.is_set():
                     return ()
-                claims = self._claim(batch_max)
+                claims = self._claim_urgent(batch_max)
+                left = batch_max - len(claims)
+                if not claims or self._is_batch_due(left, batch_s):
+                    claims += self._claim(left)
                 if claims:  # else another thread was faster
                     return claims
         return ()
@@ -123,15 +153,21 @@ class Queue:
     def take_due(self, batch_max: int) -> tuple[Claim, ...]:
         """Claim what is due now, oldest first, without waiting."""
         with self._changed:
-            return self._claim(batch_max)
+            claims = self._claim_urgent(batch_max)
+            return claims + self._claim(batch_max - len(claims))
 
     def done(self, key: str) -> None:
         """Release the claim of `key`; what was added since then is now delivered."""
         with self._changed:
             self._claimed.discard(key)
+            is_urgent = key in self._urgent_later
+            self._urgent_later.discard(key)
             if self._shut or key not in self._topics:
                 return
-            self._enter(key)
+            if is_urgent:
+                self._urgent[key] = None
+            else:
+                self._enter(key)
             self._changed.notify_all()
 
     def retry(
@@ -169,7 +205,7 @@ class Queue:
         """Count the keys that are due and not claimed."""
         with self._changed:
             self._promote()
-            return len(self._ready)
+            return len(self._ready) + len(self._urgent)
 
     def age_s(self) -> float:
         """Return how long the oldest key has been due, in seconds; 0 without any."""
@@ -194,7 +230,7 @@ class Queue:
         if due >= topics.get(topic, float("inf")):
             return
         topics[topic] = due
-        if key in self._claimed:
+        if key in self._claimed or key in self._urgent:
             return
         entry = self._entries.get(key)
         if entry is None or due < entry[0]:
@@ -222,25 +258,46 @@ class Queue:
         if self._shut:
             return ()
         self._promote()
+        keys: list[str] = []
+        while self._ready and len(keys) < batch_max:
+            key = heapq.heappop(self._ready)[2]
+            del self._entries[key]
+            keys.append(key)
+        return self._claim_keys(keys)
+
+    def _claim_urgent(self, batch_max: int) -> tuple[Claim, ...]:
+        if self._shut:
+            return ()
+        keys = list(self._urgent)[:batch_max]
+        for key in keys:
+            del self._urgent[key]
+        return self._claim_keys(keys)
+
+    def _claim_keys(self, keys: Iterable[str]) -> tuple[Claim, ...]:
         now = self._clock()
         claims: list[Claim] = []
-        while self._ready and len(claims) < batch_max:
-            key = heapq.heappop(self._ready)[2]
+        for key in keys:
             waiting = self._topics.pop(key)
             due = frozenset(topic for topic, at in waiting.items() if at <= now)
             later = {topic: at for topic, at in waiting.items() if at > now}
             if later:
                 self._topics[key] = later
-            del self._entries[key]
             self._claimed.add(key)
             claims.append(Claim(key, due))
         return tuple(claims)
+
+    def _is_batch_due(self, left: int, batch_s: float) -> bool:
+        """Report whether keys have waited as long as they may for others."""
+        self._promote()
+        if not self._ready or left <= 0:
+            return False
+        return len(self._ready) >= left or self._clock() >= self._ready[0][0] + batch_s
 
     def _wait_for(self, count: int, until: float | None, stop: threading.Event) -> bool:
         """Wait until `count` keys are due; False when one of the limits came first."""
         while not self._shut and not stop.is_set():
             self._promote()
-            if len(self._ready) >= count:
+            if len(self._ready) >= count or self._urgent:
                 return True
             now = self._clock()
             if until is not None and now >= until:

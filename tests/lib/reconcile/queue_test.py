@@ -336,6 +336,27 @@ TOPICS = st.sampled_from("xyz")
 DELAYS = st.sampled_from([0.0, 0.0, 1.0, 3.0, 10.0])
 
 
+def test_what_is_added_now_does_not_wait_for_a_batch() -> None:
+    queue = queues.Queue()
+    queue.add("a", "x", 60)
+    queue.add_now("a", ("x",))
+    began = time.monotonic()
+    assert keys(queue.take(100, 30.0, NEVER)) == ["a"]
+    assert time.monotonic() - began < 10
+
+
+def test_what_is_added_now_does_not_tear_the_batch_of_others(
+    queue: queues.Queue, clock: Clock
+) -> None:
+    queue.add("b", "x")
+    queue.add_now("a", ("x",))
+    assert keys(queue.take(100, 0.3, NEVER)) == ["a"]
+    queue.add_now("a", ("y",))
+    clock.pass_by(0.3)
+    queue.done("a")
+    assert keys(queue.take(100, 0.3, NEVER)) == ["a", "b"]
+
+
 class QueueMachine(stateful.RuleBasedStateMachine):
     """Any order of calls, beside a model that is nothing but dictionaries."""
 
@@ -345,6 +366,7 @@ class QueueMachine(stateful.RuleBasedStateMachine):
         self.queue = queues.Queue(clock=lambda: self.now, chance=lambda: 0.0)
         self.due: dict[tuple[str, str], float] = {}
         self.claimed: dict[str, frozenset[str]] = {}
+        self.urgent: set[str] = set()
 
     def expect(self, key: str, topic: str, delay_s: float) -> None:
         due = self.now + delay_s
@@ -354,6 +376,12 @@ class QueueMachine(stateful.RuleBasedStateMachine):
     def add(self, key: str, topic: str, delay_s: float) -> None:
         self.queue.add(key, topic, delay_s)
         self.expect(key, topic, delay_s)
+
+    @stateful.rule(key=KEYS, topic=TOPICS)
+    def add_now(self, key: str, topic: str) -> None:
+        self.queue.add_now(key, (topic,))
+        self.expect(key, topic, 0.0)
+        self.urgent.add(key)
 
     @stateful.rule(batch_max=st.integers(1, 3))
     def take(self, batch_max: int) -> None:
@@ -374,7 +402,9 @@ class QueueMachine(stateful.RuleBasedStateMachine):
             free.remove(claim.key)
             self.claimed[claim.key] = claim.topics
             others = [at for (k, _), at in self.due.items() if k in free]
-            assert oldest <= min(others, default=oldest), "oldest first"
+            is_first = oldest <= min(others, default=oldest)
+            assert is_first or claim.key in self.urgent, "oldest first"
+            self.urgent.discard(claim.key)
 
     @stateful.rule(key=KEYS)
     def done(self, key: str) -> None:
