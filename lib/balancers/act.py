@@ -70,10 +70,16 @@ class ServiceActor:
             self._forget_deleted(snapshot.service)
 
     def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
-        """Count a reconciliation that failed for a reason of the cloud."""
+        """Count a reconciliation that failed for a reason of the cloud.
+
+        Releases the place of a Service for which nothing is in progress any more.
+        """
         counted = errors.CloudError | UnknownOutcome | model.TerminalError
         if isinstance(error, counted) and not isinstance(error, errors.Busy):
             self._end(snapshot, has_worked=False)
+        # What a request of unknown outcome has begun still keeps the cloud busy.
+        if not snapshot.held and not isinstance(error, UnknownOutcome):
+            self._dependencies.engine.release(snapshot.service.metadata.uid)
 
     def requeues(
         self, snapshot: Snapshot, error: Exception | None
@@ -94,7 +100,7 @@ class ServiceActor:
         """
         current = self._dependencies.services.get(service.key)
         if current is None or current.metadata.uid != service.metadata.uid:
-            self._memory.forget(service.metadata.uid)
+            self._dependencies.engine.forget(service.metadata.uid)
 
     def _carry_out(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
         match action:
@@ -193,7 +199,9 @@ class ServiceActor:
     def _apply(self, snapshot: Snapshot, action: plans.ApplyStep) -> Snapshot:
         uid = snapshot.service.metadata.uid
         try:
-            result = self._dependencies.engine.apply(uid, action)
+            result = self._dependencies.engine.apply(
+                uid, action, self._target(snapshot), self._topics(snapshot)
+            )
         except UnknownOutcome as error:
             self._refused(snapshot, action, error.error)
             raise
@@ -218,18 +226,23 @@ class ServiceActor:
         self, snapshot: Snapshot, action: plans.ApplyStep, result: StepResult
     ) -> Snapshot:
         """Keep what is left of the plan, and come back when its gate may be open."""
-        # The next reads show our own changes: drift detection is not needed. If it
-        # became due while a plan was open, it follows at the end of the plan.
-        keeps = snapshot.resumed is not None or snapshot.topics == {Topic.NODES}
-        topics = frozenset(snapshot.topics if keeps else {Topic.SYNC})
         requeue = self._dependencies.engine.go_on(
             snapshot.service.metadata.uid,
             self._target(snapshot),
             action,
             result,
-            topics,
+            self._topics(snapshot),
         )
         return dataclasses.replace(snapshot, requeues=(*snapshot.requeues, requeue))
+
+    def _topics(self, snapshot: Snapshot) -> frozenset[str]:
+        """Return the topics for which a plan continues.
+
+        The next reads show our own changes: drift detection is not needed. If it
+        became due while a plan was open, it follows at the end of the plan.
+        """
+        keeps = snapshot.resumed is not None or snapshot.topics == {Topic.NODES}
+        return frozenset(snapshot.topics if keeps else {Topic.SYNC})
 
     def _await(self, snapshot: Snapshot, action: plans.Await) -> None:
         target = self._target(snapshot)

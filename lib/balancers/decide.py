@@ -8,7 +8,7 @@ from lib.balancers.model import Action, Snapshot, Source
 from lib.cloud import errors
 from lib.cloud.load_balancers import Observed, Plan, Reason, Results, Target
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.steps import CommonReason, GateState, Notice, Problem
+from lib.cloud.steps import CommonReason, GateState, Notice, NoticeType, Problem
 from lib.plans import model as plans
 from lib.reconcile.outcome import Outcome
 
@@ -17,6 +17,13 @@ NAMED = 20
 PENDING_S = 300.0
 """A load balancer that the cloud has been changing for longer is reported; also a
 creation ends within this time."""
+WAITED_S = 120.0
+WAITING = Notice(
+    NoticeType.NORMAL,
+    "WaitingForCloud",
+    "the cloud works on as many load balancers as it can take; this Service has waited"
+    " for two minutes, and is written as soon as others are finished",
+)
 UNREADABLE = "unexpected error while the Service was read"
 
 MakePlan = Callable[[Target, Observed, datetime.datetime], Plan]
@@ -102,7 +109,10 @@ def _go_on(
     others = tuple(p for p in before.problems if p.reason is not Reason.PENDING)
     if gate.state is GateState.CLOSED:
         pending = _pending(snapshot, resumed.closed_s, gate.why, now)
-        reported = _reported(snapshot, (*others, *pending), before.notices)
+        notices = before.notices
+        if resumed.waited_s >= WAITED_S and WAITING not in notices:
+            notices = (*notices, WAITING)
+        reported = _reported(snapshot, (*others, *pending), notices)
         return Outcome(reported, gate.retry_after_s)
     reported = _reported(snapshot, others, before.notices)
     return Outcome((*reported, *plans.next_steps(plan.steps, plan.object_id)))

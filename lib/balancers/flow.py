@@ -61,17 +61,17 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         self._memory = Memory(clock)
         self._load_balancers = load_balancers
         self._sources = sources
-        engine: Engine[Target, Results] = Engine(
+        self._engine: Engine[Target, Results] = Engine(
             load_balancers, self._memory, clock, applying, on_open
         )
         self._observer = observe.ServiceObserver(
-            sources, load_balancers, self._memory, engine, clock
+            sources, load_balancers, self._memory, self._engine, clock
         )
         dependencies = act.Dependencies(
             writing,
             sources.services,
             recorders,
-            engine,
+            self._engine,
             self._desire,
             self._observer.contests,
             ended,
@@ -156,7 +156,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
 
     def forget(self, service: Service) -> None:
         """Drop what is kept for a Service that was deleted."""
-        self._memory.forget(service.metadata.uid)
+        self._engine.forget(service.metadata.uid)
         self._observer.forget(service.key)
 
 

@@ -59,7 +59,9 @@ SERVICE_SYNCS = Flag(
     "concurrent-service-syncs",
     kinds.integer(1, 1000),
     1,
-    "Services reconciled in parallel; values below 8 are raised to 8.",
+    "Load balancers written in parallel at the beginning, at least 2; afterwards as"
+    " many as the cloud can take. Of a cloud that is not measured: Services in"
+    " parallel, at least 8.",
     group=flags.LOAD_BALANCERS,
 )
 CLUSTER_NAME = Flag(
@@ -235,6 +237,14 @@ LB_DRIFT_PERIOD = Flag(
     "Interval of drift detection for load balancers.",
     group=flags.LOAD_BALANCERS,
 )
+LB_MAX_WRITES = Flag(
+    "lb-max-writes",
+    kinds.integer(1, 1000),
+    64,
+    "Load balancers created, changed or deleted in parallel, at most. No effect with a"
+    " cloud that is not measured.",
+    group=flags.LOAD_BALANCERS,
+)
 DRY_RUN = Flag(
     "dry-run",
     kinds.BOOLEAN,
@@ -248,6 +258,7 @@ OURS: tuple[Flag[object], ...] = (
     NODE_DELETE_MAX_PERCENT,
     CLUSTER_ID,
     LB_DRIFT_PERIOD,
+    LB_MAX_WRITES,
     DRY_RUN,
 )
 

@@ -35,6 +35,8 @@ class ManagerOptions:
     node_status_s: float
     workers: int
     service_workers: int
+    first_writes: int
+    max_writes: int
     cluster_name: str
     cluster_id: str
     drift_s: float
@@ -68,6 +70,8 @@ def read(values: flags.Values, provider: str) -> ManagerOptions:
         node_status_s=values[table.NODE_STATUS_PERIOD],
         workers=max(LEAST_WORKERS, values[table.NODE_SYNCS]),
         service_workers=max(LEAST_WORKERS, values[table.SERVICE_SYNCS]),
+        first_writes=values[table.SERVICE_SYNCS],
+        max_writes=values[table.LB_MAX_WRITES],
         cluster_name=values[table.CLUSTER_NAME],
         cluster_id=values[table.CLUSTER_ID],
         drift_s=values[table.LB_DRIFT_PERIOD],

@@ -8,7 +8,7 @@ from lib.balancers import flow, model, observe, receivers, serving_nodes
 from lib.balancers.model import Topic
 from lib.ccm import cluster_id, disabling, metrics, options
 from lib.ccm.parts import Parts
-from lib.cloud import load_balancers, protocol
+from lib.cloud import load_balancers, protocol, write_places
 from lib.kube import resources, store
 from lib.plans.engine import Writing
 from lib.process import logs, probes
@@ -29,6 +29,8 @@ READ_S = 420.0
 """A read without an end for this time fails the liveness check; each of its three
 depths ends after two minutes."""
 TURN_S = 1.0
+SERVICE_NAME = "load-balancer"
+"""Label of metrics: the type of the service in the cloud's catalogue."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class ServiceControllers:
     ) -> None:
         self._parts = parts
         self._options = manager_options
+        self._balancers = balancers
         self._log = logs.get(__name__)
         self._cluster: load_balancers.Cluster | None = None
         self._nodes_changed = threading.Event()
@@ -97,11 +100,13 @@ class ServiceControllers:
             load_balancers=balancers,
             writing=parts.writing,
             recorders={source: parts.recorder(name) for source, name in names.items()},
-            on_open=self._queue.add_all,
-            applying=Writing(parts.permit, parts.unsettled_s),
+            on_open=self._queue.add_now,
+            applying=Writing(parts.permit, parts.unsettled_s, self._places),
             ended=balancer_metrics.ended,
         )
         balancer_metrics.watch(self._flow.problems, self._flow.reasons)
+        if balancers().places is not None:
+            metrics.watch_places(parts.registry, SERVICE_NAME, self._standing)
         self._runner = runner.Runner(
             self._flow,
             self._queue,
@@ -133,6 +138,21 @@ class ServiceControllers:
             loop.start("watch endpoints", self._slices.run)
         if self._disabling is not None:
             loop.start("watch disabling ConfigMap", self._disabling.store.run)
+
+    def _places(self) -> write_places.Places | None:
+        """Return the places of the load balancers in use: clouds are opened again."""
+        limited = self._balancers().places
+        if limited is not None:
+            limited.bound(self._options.first_writes, self._options.max_writes)
+        return limited
+
+    def _standing(self) -> write_places.Standing:
+        limited = self._places()
+        return (
+            write_places.Standing(0, 0, 0, 0.0)
+            if limited is None
+            else limited.standing()
+        )
 
     def _needed(self) -> Mapping[str, threading.Event]:
         """Return what is set once each kind is listed, by its name."""

@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from lib.cloud import steps
 from lib.cloud.model import Address, Seen, Unknown
+from lib.cloud.write_places import Places
 
 # ---------------------------------------------------------------- what is asked for
 
@@ -369,6 +370,11 @@ class LoadBalancers(Protocol):
 
         False for a cloud that finds out by health checks which Nodes serve a Service.
         """
+        ...
+
+    @property
+    def places(self) -> Places | None:
+        """Return the places of what is written in parallel; None: there is no limit."""
         ...
 
     def refer(self, facts: Facts) -> Ref:

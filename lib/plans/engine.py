@@ -23,7 +23,9 @@ from lib.cloud.steps import (
     ProblemReason,
     Step,
     StepResult,
+    Verb,
 )
+from lib.cloud.write_places import Places, Work
 from lib.plans.memory import Memory, Written
 from lib.plans.model import LASTING, ApplyStep, Await, OpenPlan, Resumed, Target
 from lib.reconcile import failure, outcome
@@ -40,6 +42,10 @@ FORGET_AFTER_S = 60.0
 limit of proxies in front of cloud services."""
 UNKNOWN_POLL_S = 4.0
 """When to check again, as long as it may still appear."""
+FRESH_S = 60.0
+"""A plan that has waited longer for its place is made again, of a new read."""
+PROBE_S = 0.05
+"""When to read first what was just written, if that shows how busy the cloud is."""
 LONG_S = 120.0
 """A write that is rejected as too early for so long is reported."""
 
@@ -68,6 +74,10 @@ class UnknownOutcome(failure.Postponed):
         self.error = error
 
 
+class NoPlace(failure.Postponed):
+    """The cloud works on as much as it can take; the plan waits for a place."""
+
+
 def _always(operation: str) -> contextlib.AbstractContextManager[float]:
     del operation
     return contextlib.nullcontext(math.inf)
@@ -78,6 +88,10 @@ def _settled(settle_s: float) -> float:
     return 0.0
 
 
+def _unlimited() -> None:
+    return None
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Writing:
     """When the cloud may be written.
@@ -85,11 +99,13 @@ class Writing:
     permit: given an operation, lets one write happen within its block and gives the
     seconds it may take, or raises and it is not sent: the end of the Lease holds for
     the cloud as for the API server. unsettled_s: given the seconds that a request may
-    take, returns how long those of a previous leader may still take effect.
+    take, returns how long those of a previous leader may still take effect. places:
+    returns those of the service that is written; None: there is no limit.
     """
 
     permit: Callable[[str], contextlib.AbstractContextManager[float]] = _always
     unsettled_s: Callable[[float], float] = _settled
+    places: Callable[[], Places | None] = _unlimited
 
 
 class Engine(Generic[Target, Written]):
@@ -116,6 +132,7 @@ class Engine(Generic[Target, Written]):
         self._clock = clock
         self._writing = writing or Writing()
         self._on_open = on_open
+        self._places = self._writing.places
 
     # ------------------------------------------------------------ observe
 
@@ -136,7 +153,9 @@ class Engine(Generic[Target, Written]):
             plan = self._fitting(uid, target)
             if plan is None:
                 continue
-            if plan.gate is not None:
+            if plan.waits_for_place:
+                self._resume_waiting(uid, plan, resumed)
+            elif plan.gate is not None:
                 self._answer(uid, plan, plan.gate, resumed)
             elif now < plan.due_s:
                 # The watch has shown our own writes, or a change of no consequence.
@@ -155,6 +174,68 @@ class Engine(Generic[Target, Written]):
             self._memory.drop(uid)
             return None
         return plan
+
+    def _resume_waiting(
+        self, uid: str, plan: OpenPlan[Target], resumed: dict[str, Resumed[Target]]
+    ) -> None:
+        """Go on with a plan whose first step waits for a place, if there is one now."""
+        wait_s = self._enter(uid, plan)
+        if wait_s > 0:
+            gate = Gate(GateState.CLOSED, wait_s)
+            resumed[uid] = Resumed(plan, gate, waited_s=self._waited_s(uid))
+        elif self._clock() - plan.since_s > FRESH_S:
+            self._memory.drop(uid)  # its place is kept
+        else:
+            resumed[uid] = Resumed(plan, Gate(GateState.OPEN))
+
+    def _enter(self, uid: str, plan: OpenPlan[Target]) -> float:
+        """Take a place for the next step of a plan, or return when to ask again, s.
+
+        What the cloud has to work on takes one: an object that is created, and what is
+        gated until that has ended.
+        """
+        places, step = self._places(), plan.steps[0]
+        if places is None or (plan.object_id and not step.is_gated):
+            return 0.0
+        key, topics = plan.target.key, plan.topics
+        verb = step.verb
+        if verb is not Verb.DELETE:
+            verb = Verb.CHANGE if plan.object_id else Verb.CREATE
+
+        def wake() -> None:
+            if self._on_open is not None:
+                self._on_open(key, topics)
+
+        has_begun = self._memory.is_in_progress(uid)
+        namespace = key.partition("/")[0]
+        return places.enter(Work(uid, namespace, verb, wake, has_begun))
+
+    def _waited_s(self, uid: str) -> float:
+        places = self._places()
+        return 0.0 if places is None else places.waited_s(uid)
+
+    def forget(self, uid: str) -> None:
+        """Drop all that is kept for an object that was deleted."""
+        self._memory.forget(uid)
+        self.release(uid)
+
+    def release(self, uid: str) -> None:
+        """Release the place of an object, unless a plan for it is in progress."""
+        places = self._places()
+        if places is not None and self._memory.open(uid) is None:
+            places.leave(uid)
+
+    def _finished(self, uid: str, plan: OpenPlan[Target], state: GateState) -> None:
+        """Note that the cloud has finished with the last step of a plan.
+
+        Not later than its poll was due: that it came later is no work of the cloud.
+        """
+        places = self._places()
+        if places is not None and plan.has_written:
+            lasted_s = min(self._clock(), plan.due_s) - plan.since_s
+            is_lost = state is GateState.LOST
+            goes_on = not is_lost and any(step.is_gated for step in plan.steps)
+            places.finished(uid, lasted_s, goes_on=goes_on, is_lost=is_lost)
 
     def _ask(
         self,
@@ -186,6 +267,7 @@ class Engine(Generic[Target, Written]):
                 closed_s = self._memory.closed_s(uid, plan.object_id)
             else:
                 self._memory.opened(uid)
+                self._finished(uid, plan, gate.state)
             is_done = gate.state is GateState.OPEN and not plan.steps
             if is_done or gate.state is GateState.LOST:
                 self._memory.drop(uid)
@@ -199,22 +281,32 @@ class Engine(Generic[Target, Written]):
 
         Many that wait at one time need no more calls than one.
         """
-        if isinstance(gate, Unknown) or plan.gate is not None:
+        if isinstance(gate, Unknown) or plan.gate is not None or plan.waits_for_place:
             return
         if gate.state is GateState.CLOSED:
             due_s = self._clock() + gate.retry_after_s
             self._memory.replace(uid, plan, dataclasses.replace(plan, due_s=due_s))
             return
-        is_kept = self._memory.replace(uid, plan, dataclasses.replace(plan, gate=gate))
-        if is_kept and self._on_open is not None:
+        due_s = min(plan.due_s, self._clock())
+        after = dataclasses.replace(plan, gate=gate, due_s=due_s)
+        if self._memory.replace(uid, plan, after) and self._on_open is not None:
             self._on_open(plan.target.key, plan.topics)
 
     # ------------------------------------------------------------ act
 
-    def apply(self, uid: str, action: ApplyStep) -> StepResult:
+    def apply(
+        self,
+        uid: str,
+        action: ApplyStep,
+        target: Target | None = None,
+        topics: frozenset[str] = frozenset(),
+    ) -> StepResult:
         """Make one write of the cloud.
 
+        target, topics: of the plan, with which it waits for a place. None: without one.
+
         Raises:
+            NoPlace: nothing was done; the plan is kept until there is a place for it.
             Postponed: nothing was done; the reconciliation has to end here.
             UnknownOutcome: it must not be applied again before a search for its result.
             CloudError: it was not carried out, or may be applied again.
@@ -228,12 +320,17 @@ class Engine(Generic[Target, Written]):
         if not step.is_repeatable:
             unknown_s = self._memory.unknown_s(uid, step.path)
             self._require_known(uid, unknown_s, CREATE_AFTER_S)
+        if target is not None:
+            self._take_place(uid, action, target, topics)
         self._memory.begin(uid)
+        plan = self._memory.open(uid)
+        if plan is not None and plan.waits_for_place:
+            self._memory.drop(uid)  # else its first step would be applied twice
         if self._memory.open(uid) is None:
             paths = {each.path for each in (step, *action.rest)}
             self._memory.keep_refusals(uid, paths.union(action.refused))
         try:
-            result = self._write(step)
+            result = self._write(uid, step)
         except errors.CloudError as error:
             self._memory.drop(uid)
             if step.is_repeatable or not _may_be_done(error):
@@ -241,11 +338,35 @@ class Engine(Generic[Target, Written]):
             self._memory.note_unknown(uid, step.path)
             raise UnknownOutcome(error) from error
         self._memory.accept(uid, step.path)
+        if action.object_id:  # what others wait to write was planned of what it was
+            self._memory.drop_waiting(uid, action.object_id)
         return result
 
-    def _write(self, step: Step) -> StepResult:
-        with self._writing.permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
-            return self._cloud().apply(step, left_s)
+    def _take_place(
+        self, uid: str, action: ApplyStep, target: Target, topics: frozenset[str]
+    ) -> None:
+        now = self._clock()
+        plan = OpenPlan(
+            target,
+            (action.step, *action.rest),
+            action.object_id,
+            now,
+            now,
+            topics,
+            has_written=False,
+        )
+        wait_s = self._enter(uid, plan)
+        if wait_s > 0:
+            self._memory.keep(uid, plan)
+            raise NoPlace("the cloud works on as much as it can take", wait_s)
+
+    def _write(self, uid: str, step: Step) -> StepResult:
+        try:
+            with self._writing.permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
+                return self._cloud().apply(step, left_s)
+        finally:
+            if (places := self._places()) is not None:
+                places.answered(uid)
 
     def require_known(self, uid: str, *, is_recorded: bool) -> None:
         """Check that no earlier request can still be carried out.
@@ -303,6 +424,9 @@ class Engine(Generic[Target, Written]):
         """
         object_id = action.object_id or result.id
         wait_s = result.opens_after_s
+        places = self._places()
+        if wait_s > 0 and places is not None and places.lacks_answer():
+            wait_s = min(wait_s, PROBE_S)
         if object_id and target is not None and (action.rest or wait_s > 0):
             now = self._clock()
             self._memory.keep(

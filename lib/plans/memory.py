@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import math
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar
 
 from lib.cloud.steps import Notice, Problem, ProblemReason
@@ -64,7 +64,6 @@ class _Record(Generic[Target, Written]):
     Times are monotonic seconds.
     """
 
-    open: OpenPlan[Target] | None = None
     began_s: float | None = None
     settled: tuple[Target, Written] | None = None
     problems: tuple[Problem, ...] = ()
@@ -88,6 +87,8 @@ class Memory(Generic[Target, Written]):
         self._clock = clock
         self._lock = threading.Lock()
         self._records: dict[str, _Record[Target, Written]] = {}
+        self._open: dict[str, OpenPlan[Target]] = {}
+        self._on: dict[str, set[str]] = {}  # uids of open plans by the cloud's object
 
     def _get(self, uid: str) -> _Record[Target, Written]:
         """Return what is kept, or an empty record that is not."""
@@ -100,51 +101,68 @@ class Memory(Generic[Target, Written]):
     def forget(self, uid: str) -> None:
         """Drop all that is kept for an object that was deleted."""
         with self._lock:
+            self._set_open(uid, None)
             self._records.pop(uid, None)
 
     def open(self, uid: str) -> OpenPlan[Target] | None:
         """Return the plan in progress."""
         with self._lock:
-            return self._get(uid).open
+            return self._open.get(uid)
 
     def opens(self) -> Mapping[str, OpenPlan[Target]]:
-        """Return all plans in progress, by uid."""
+        """Return all plans in progress whose steps were begun, by uid."""
         with self._lock:
-            return dict(self._opens())
+            return {
+                uid: plan
+                for uid, plan in self._open.items()
+                if not plan.waits_for_place
+            }
 
-    def _opens(self) -> Iterator[tuple[str, OpenPlan[Target]]]:
-        for uid, record in self._records.items():
-            if record.open is not None:
-                yield uid, record.open
+    def _set_open(self, uid: str, plan: OpenPlan[Target] | None) -> None:
+        """Keep or drop a plan, also by the object of the cloud that it is for."""
+        before = self._open.pop(uid, None)
+        if before is not None and before.object_id:
+            uids = self._on[before.object_id]
+            uids.discard(uid)
+            if not uids:
+                del self._on[before.object_id]
+        if plan is not None:
+            self._open[uid] = plan
+            if plan.object_id:
+                self._on.setdefault(plan.object_id, set()).add(uid)
 
     def keep(self, uid: str, plan: OpenPlan[Target]) -> None:
         """Keep a plan until its gate opens."""
         with self._lock:
-            self._keep(uid).open = plan
+            self._set_open(uid, plan)
 
     def replace(
         self, uid: str, before: OpenPlan[Target], after: OpenPlan[Target]
     ) -> bool:
         """Keep a plan in place of another; False when that is not the one kept."""
         with self._lock:
-            if self._get(uid).open is not before:
+            if self._open.get(uid) is not before:
                 return False
-            self._keep(uid).open = after
+            self._set_open(uid, after)
             return True
 
     def drop(self, uid: str) -> None:
         """Drop a plan: the next reconciliation observes."""
         with self._lock:
-            self._get(uid).open = None
+            self._set_open(uid, None)
 
     def is_taken(self, uid: str, object_id: str) -> bool:
         """Report whether another object's plan is in progress on a cloud object."""
         with self._lock:
-            return any(
-                plan.object_id == object_id and plan.has_written
-                for other, plan in self._opens()
-                if other != uid and object_id
-            )
+            others = self._on.get(object_id, set()) - {uid}
+            return any(self._open[other].has_written for other in others)
+
+    def drop_waiting(self, uid: str, object_id: str) -> None:
+        """Drop the plans of others for a cloud object that have written nothing yet."""
+        with self._lock:
+            for other in self._on.get(object_id, set()) - {uid}:
+                if self._open[other].waits_for_place:
+                    self._set_open(other, None)
 
     def begin(self, uid: str) -> None:
         """Note that a change is in progress, and that nothing is settled any more."""
@@ -169,6 +187,7 @@ class Memory(Generic[Target, Written]):
         """Note that all is well, and for which target."""
         with self._lock:
             old = self._get(uid)
+            self._set_open(uid, None)
             self._records[uid] = _Record(
                 settled=(target, written),
                 problems=old.problems,

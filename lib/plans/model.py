@@ -43,17 +43,24 @@ class OpenPlan(Generic[Target]):
     gate: Gate | None = None
     has_written: bool = True
 
+    @property
+    def waits_for_place(self) -> bool:
+        """Report whether none of its steps was applied yet; see `Engine.apply`."""
+        return bool(self.steps) and not self.has_written
+
 
 @dataclasses.dataclass(frozen=True)
 class Resumed(Generic[Target]):
     """An open plan that continues, and the answer of its gate.
 
-    closed_s: for how many seconds the gate has been observed as closed.
+    closed_s: for how many seconds the gate has been observed as closed. waited_s: for
+    how many the object has waited for a place.
     """
 
     plan: OpenPlan[Target]
     gate: Gate | Unknown
     closed_s: float = 0.0
+    waited_s: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

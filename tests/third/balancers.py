@@ -36,6 +36,7 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
+from lib.cloud.write_places import Places
 
 SPEED = "meadow.example/speed"
 SPEEDS = ("walk", "run")
@@ -62,6 +63,7 @@ class MeadowLoadBalancers:
 
     reasons: tuple[ProblemReason, ...] = ()
     uses_endpoints = False
+    places: Places | None = None
 
     def __init__(self, relays: dict[str, Relay], lock: threading.RLock) -> None:
         self._relays = relays

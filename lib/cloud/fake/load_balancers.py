@@ -37,6 +37,7 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
+from lib.cloud.write_places import Places
 from lib.process import config
 
 ID_ANNOTATION = "fake.example/load-balancer-id"
@@ -101,6 +102,7 @@ class FakeLoadBalancers:
     uses_endpoints: bool = False
     busy_s: float = BUSY_S
     poll_s: float = _POLL_S
+    places: Places | None = None
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()

@@ -108,6 +108,7 @@ OURS = {
     "node-delete-max-percent": "50",
     "cluster-id": "prod-1",
     "lb-drift-period": "5m",
+    "lb-max-writes": "32",
     "dry-run": "true",
 }
 """Each flag that the reference does not have, with a value that it takes."""

@@ -25,6 +25,7 @@ from lib.cloud.openstack import native
 from lib.cloud.openstack.http import answers, endpoints, failures
 from lib.cloud.openstack.http import session as sessions
 from lib.cloud.support import calls, circuits
+from lib.cloud.support.places import AdaptivePlaces
 from lib.process import retry_after
 
 T = TypeVar("T")
@@ -101,6 +102,8 @@ class Write:
 
 
 Call = Get | Write
+SMALL_BYTES = 16384
+"""Answers below this take the same time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -140,6 +143,13 @@ class Client:
         self._skew_s: dict[Service, float] = {}
         services = tuple(service.value for service in Service)
         self._circuits = circuits.Circuits(services, on_circuit, self._effects.clock)
+        self._places = {
+            service: AdaptivePlaces(self._effects.clock) for service in Service
+        }
+
+    def places(self, service: Service) -> AdaptivePlaces:
+        """Return the places of a service, whose number follows its answers."""
+        return self._places[service]
 
     def now(self) -> float:
         """Return the time of the clock that deadlines are of."""
@@ -325,6 +335,21 @@ class Client:
     def _send(
         self, call: Call, deadline: float, send_by: float = math.inf
     ) -> answers.Answer:
+        """Send one request; its duration shows how much the service has to do."""
+        held, began = self._places[call.service], self.now()
+        try:
+            answer = self._exchange(call, deadline, send_by)
+        except errors.Unavailable as error:
+            if not error.was_rejected:  # else it was not sent
+                held.overloaded(self.now() - began, error.retry_after_s)
+            raise
+        if answer.status in RETRIABLE:
+            held.overloaded(self.now() - began, answer.retry_after_s)
+        elif answer.is_success:
+            held.measured(_kind(call, len(answer.body)), self.now() - began)
+        return answer
+
+    def _exchange(self, call: Call, deadline: float, send_by: float) -> answers.Answer:
         self._left_s(call, min(deadline, send_by))
         within = sessions.within(self._session, self._left_s(call, deadline))
         with within, self._translated(call.operation, call.resource):
@@ -381,6 +406,16 @@ class Client:
             raise errors.Unavailable(
                 message, operation=operation, resource=resource
             ) from error
+
+
+def _kind(call: Call, size_bytes: int) -> str:
+    """Return with what other requests the duration of one is compared.
+
+    A list of many takes longer, also in a cloud that has nothing else to do.
+    """
+    if isinstance(call, Get) and size_bytes < SMALL_BYTES:
+        return "read"
+    return f"{call.operation} {size_bytes.bit_length()}"
 
 
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError)

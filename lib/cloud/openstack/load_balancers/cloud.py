@@ -37,6 +37,7 @@ from lib.cloud.openstack.load_balancers.spec import backends, parse
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 from lib.cloud.support import absence_scope
+from lib.cloud.write_places import Places
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
@@ -67,6 +68,11 @@ class OctaviaLoadBalancers:
         self._observer = OctaviaObserver(api, config, guard)
         self._choose = backends.Chooser()
         self._pace = pace.Pace()
+
+    @property
+    def places(self) -> Places:
+        """See the protocol."""
+        return self._api.places(client.Service.LOAD_BALANCER)
 
     @property
     def reasons(self) -> tuple[OctaviaReason, ...]:
@@ -108,7 +114,7 @@ class OctaviaLoadBalancers:
         created_id = _made_id(body)
         if is_balancer and step.verb is Verb.CREATE:
             ids = ((keys.LOAD_BALANCER_ID, created_id), (keys.OWNED_ID, created_id))
-            return StepResult(created_id, ids, pace.FIRST_POLL_S)
+            return StepResult(created_id, ids, self._pace.created(created_id))
         opens_after_s = self._opens_after_s(step, action)
         if action.forgets:  # else it would appear to be deleted by another client
             nothing = ((keys.LOAD_BALANCER_ID, None), (keys.OWNED_ID, None))

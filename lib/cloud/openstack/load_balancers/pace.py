@@ -7,6 +7,8 @@ every two seconds, so the number of calls does not grow with the duration of a c
 import dataclasses
 import threading
 
+from lib.cloud.support import poll_times
+
 FIRST_POLL_S = 1.0
 LAST_POLL_S = 2.0
 SLOW_POLL_S = 4.0
@@ -19,6 +21,7 @@ LONG_S = 60.0
 """After a longer change the next one is polled at a quarter of the time as well."""
 SURE_AFTER = 2
 """More changes than this that had ended at the first poll halve the estimate."""
+CREATION = "creation"
 MOST = 10_000
 """Load balancers with a history, at most."""
 
@@ -42,14 +45,23 @@ class _Past:
 class Pace:
     """Durations of the last change of each load balancer, by ID. Thread-safe.
 
-    Only our own changes count. Creations and failovers take much longer.
+    Only our own changes count. Creations and failovers take much longer. A creation is
+    polled by the duration of those of other load balancers.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._past: dict[str, _Past] = {}
         self._changing: set[str] = set()
+        self._creations = poll_times.Durations()
+        self._creating: dict[str, float | None] = {}  # its last poll, s after the write
         self._polled: set[str] = set()
+
+    def created(self, id_: str) -> float:
+        """Record that a creation was sent; return the seconds until the first poll."""
+        with self._lock:
+            self._creating[id_] = None
+        return poll_times.after_s(0.0, self._creations.expected_s(CREATION))
 
     def began(self, id_: str) -> float:
         """Record that a change was sent; return the seconds until the first poll."""
@@ -69,6 +81,12 @@ class Pace:
         """
         usual = poll_after_s(waited_s)
         with self._lock:
+            if id_ in self._creating:
+                self._creating[id_] = waited_s
+                expected_s = self._creations.expected_s(CREATION)
+                if expected_s is None:
+                    return usual
+                return poll_times.after_s(waited_s, expected_s)
             self._polled.add(id_)
             past = self._past.get(id_) if id_ in self._changing else None
         if past is None:
@@ -78,6 +96,9 @@ class Pace:
     def ended(self, id_: str, waited_s: float) -> None:
         """Record that a change has ended, at the latest after waited_s."""
         with self._lock:
+            if id_ in self._creating:
+                self._creations.ended(CREATION, waited_s, self._creating.pop(id_))
+                return
             was_polled = id_ in self._polled
             self._polled.discard(id_)
             if id_ not in self._changing:
@@ -96,5 +117,6 @@ class Pace:
         """Drop what is known of a load balancer that is deleted, or failed."""
         with self._lock:
             self._past.pop(id_, None)
+            self._creating.pop(id_, None)
             self._changing.discard(id_)
             self._polled.discard(id_)
