@@ -24,7 +24,7 @@ LATEST_S = 1800.0
 SOON_S = 0.2
 """The least of such times."""
 COMES_S = 10.0
-"""An object that was called and does not ask by then has to ask anew."""
+"""An object that was called and does not ask by then loses its place again."""
 SHARE = 0.3
 """Share of the last object in the average of what objects take."""
 STUCK_S = 600.0
@@ -65,7 +65,7 @@ class AdaptivePlaces:
         self._quick: collections.Counter[Verb] = collections.Counter()  # in a row
         self._called: dict[str, tuple[Work, float]] = {}  # by time
         self._line = waiting_line.Line()
-        self._timed = ""  # who was told when there may be room without any answer
+        self._timed = ""  # who knows when there may be room without any answer
         self._took_s = 0.0
 
     def bound(self, start: int, most: int) -> None:
@@ -206,7 +206,7 @@ class AdaptivePlaces:
     def _call(self, now: float) -> list[Work]:
         """Return those to be called now; their places are kept.
 
-        If time alone may make room, also the one that is next, to be told when.
+        If time alone may make room, also the one that is next: it learns when.
         """
         for id_, (_, at) in tuple(self._called.items()):
             if now - at <= COMES_S:

@@ -13,14 +13,14 @@ from lib.cloud.write_places import Work
 
 
 @dataclasses.dataclass(slots=True)
-class Waiting:
+class InLine:
     """since: when the object asked first."""
 
     work: Work
     since: float
 
 
-_Ids = collections.OrderedDict[str, Waiting]
+_Ids = collections.OrderedDict[str, InLine]
 _Groups = collections.OrderedDict[str, _Ids]
 
 
@@ -30,7 +30,7 @@ class _Turns:
     def __init__(self) -> None:
         self._verbs: collections.OrderedDict[Verb, _Groups] = collections.OrderedDict()
 
-    def put(self, waiting: Waiting) -> None:
+    def put(self, waiting: InLine) -> None:
         work = waiting.work
         groups = self._verbs.setdefault(work.verb, collections.OrderedDict())
         ids = groups.setdefault(work.group, collections.OrderedDict())
@@ -45,14 +45,14 @@ class _Turns:
         if not groups:
             del self._verbs[work.verb]
 
-    def first(self) -> Waiting | None:
+    def first(self) -> InLine | None:
         for groups in self._verbs.values():
             ids = next(iter(groups.values()))
             return next(iter(ids.values()))
         return None
 
     def pass_turn(self, work: Work) -> None:
-        """Note that an object of this verb and group has had its turn."""
+        """Move its verb and its group behind the others."""
         groups = self._verbs.get(work.verb)
         if groups is None:
             return
@@ -65,21 +65,21 @@ class Line:
     """All that wait for a place of one service."""
 
     def __init__(self) -> None:
-        self._all: dict[str, Waiting] = {}
+        self._all: dict[str, InLine] = {}
         self._turns = {True: _Turns(), False: _Turns()}  # by whether it was begun
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def get(self, id_: str) -> Waiting | None:
+    def get(self, id_: str) -> InLine | None:
         """Return how an object waits; None: it does not."""
         return self._all.get(id_)
 
-    def put(self, work: Work, now: float) -> Waiting:
+    def put(self, work: Work, now: float) -> InLine:
         """Add an object; one that waits already keeps its position, or follows it."""
         waiting = self._all.get(work.id)
         if waiting is None:
-            waiting = self._all[work.id] = Waiting(work, now)
+            waiting = self._all[work.id] = InLine(work, now)
             self._turns[work.has_begun].put(waiting)
         elif _position(waiting.work) != _position(work):
             self._turns[waiting.work.has_begun].drop(waiting.work)
@@ -96,11 +96,11 @@ class Line:
         self._turns[waiting.work.has_begun].drop(waiting.work)
         return True
 
-    def first(self) -> Waiting | None:
+    def first(self) -> InLine | None:
         """Return the object that is next."""
         return self._turns[True].first() or self._turns[False].first()
 
-    def take(self) -> Waiting | None:
+    def take(self) -> InLine | None:
         """Remove the object that is next, and return it."""
         waiting = self.first()
         if waiting is not None:

@@ -47,8 +47,8 @@ this share. The limit of a cloud that has become slower for good grows again so.
 FEW = 3
 """Below this number one more is a great part: each waits for a good answer first."""
 QUICK_S, QUICK_PLACES = 5.0, 16
-"""What a cloud does alone in less than this gets so many places at least, twice as many
-as there are workers: the seconds to gain by fewer are less than those that are lost
+"""What a cloud does alone in less than this gets 16 places at least, twice as many as
+there are workers: the seconds to gain by fewer are less than those that are lost
 between an end and its poll."""
 LONG_S = 40.0
 """What takes longer is quick no more: as long as eight that share a server take."""

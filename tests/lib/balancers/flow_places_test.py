@@ -271,7 +271,7 @@ class Shared:
             self.ground.cloud.places.measured(kind, seconds * slowness)
 
     def advance(self, process: Any) -> None:
-        """Let a fifth of a second pass."""
+        """Work for a fifth of a second."""
         busy = self._busy()
         speed = min(1.0, self.servers / max(1, len(busy)))
         for each in busy:
