@@ -240,7 +240,7 @@ LB_DRIFT_PERIOD = Flag(
 LB_MAX_WRITES = Flag(
     "lb-max-writes",
     kinds.integer(1, 1000),
-    64,
+    1000,
     "Load balancers created, changed or deleted in parallel, at most. No effect with a"
     " cloud that is not measured.",
     group=flags.LOAD_BALANCERS,

@@ -20,7 +20,7 @@ import dataclasses
 import enum
 
 START = 2
-MOST = 64
+MOST = 1000
 """Places at the beginning, and at most."""
 GROWS_BELOW = 1.15
 """How much longer than the least is still near it: one object more takes each of three

@@ -203,7 +203,7 @@ def test_a_hundred_services_and_a_minute_of_silence(
     after = slow.cloud.places.standing().limit
     print(f"limit before, at the end, a minute later: {before}, {during}, {after}")
     assert during <= before / 2
-    assert after >= 0.75 * before
+    assert after >= 0.75 * min(before, 64)  # more than 64 are not in progress then
     process.settle(60)
     assert len(names(slow)) == len(set(names(slow))) == 100
 
@@ -214,7 +214,7 @@ def test_a_hundred_services_and_a_minute_of_silence(
         pytest.param(1, 10, 30.0, 65.0, 330.0, id="one server that is shared"),
         pytest.param(2, 10, 30.0, 65.0, 165.0, id="two servers that are shared"),
         pytest.param(50, 10, 30.0, 35.0, 35.0, id="a large cloud"),
-        pytest.param(50, 100, 30.0, 45.0, 75.0, id="a large cloud, many Services"),
+        pytest.param(50, 100, 30.0, 62.0, 75.0, id="a large cloud, many Services"),
         pytest.param(1, 10, 1.0, 4.0, 11.0, id="one quick server that is shared"),
         pytest.param(50, 100, 0.3, 3.0, 5.0, id="a quick and large cloud"),
     ],
