@@ -25,6 +25,12 @@ STATUSES = Resource(
 )
 BUNDLES = Resource(GROUP, "v1alpha1", "helmbundles", "HelmBundle", True)
 
+IMAGES = {
+    "default": True,
+    "pvc": {"size": "50Gi", "storage_class_name": STORAGE_CLASS},
+}
+"""Volume of several Nodes: with it, Glance has several replicas."""
+
 BASE = f"""
 apiVersion: v1
 kind: Namespace
@@ -62,12 +68,7 @@ def manifest(
             "infra": group,
         },
         "features": {
-            # A volume of several Nodes: Glance has several replicas.
-            "glance": {
-                "backends": {
-                    "file": {"images": {"pvc": {"storage_class_name": STORAGE_CLASS}}}
-                }
-            },
+            "glance": {"backends": {"file": {"images": IMAGES}}},
             "neutron": {"tunnel_interface": "ens3"},
             "nova": {"live_migration_interface": "ens3"},
         },
