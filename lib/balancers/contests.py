@@ -167,7 +167,7 @@ class WithManagers(msgspec.Struct, frozen=True):
         """Return the manager of the field of a write.
 
         A field that was removed has none: then the last one to change the Service
-        that manages nothing of ours is returned. Empty: there is none.
+        that manages nothing of ours is returned. Empty if there is none.
 
         Source: Kubernetes meta/v1 ManagedFieldsEntry, FieldsV1.
         """

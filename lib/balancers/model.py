@@ -34,7 +34,7 @@ class Topic(enum.StrEnum):
 
 
 class Operation(enum.StrEnum):
-    """What is done for a Service, in the words of the reference's metrics.
+    """Operations on a Service, as the reference's metrics call them.
 
     Source: kubernetes/cloud-provider-openstack pkg/metrics/metrics_occm.go.
     """

@@ -24,7 +24,7 @@ POLL_S = 2.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AdoptionRequest:
-    """What is to be taken over. service: "namespace/name". cluster_id: the daemon's."""
+    """Load balancer to adopt. service: "namespace/name". cluster_id: the daemon's."""
 
     id: str
     service: str

@@ -58,7 +58,7 @@ class ManagerProgram:
     provider: name of the cloud, for metrics. connect: opens the cloud; again when
     its files have changed. reference: names of its metrics, shown besides ours.
     disables_load_balancers: "namespace/name" of a ConfigMap that disables them as long
-    as it exists; empty: there is none.
+    as it exists; empty if there is none.
     """
 
     name: str

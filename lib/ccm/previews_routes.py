@@ -19,7 +19,7 @@ from lib.routes import desired, model, observe, preview, records
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoutesPreview:
     """What would be done to a table. nodes: how many there are. unread: why it could
-    not be read; empty: it was."""
+    not be read; empty if it was."""
 
     table: str
     rows: tuple[preview.RoutesRow, ...]

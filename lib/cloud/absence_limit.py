@@ -11,6 +11,9 @@ CONFIRM_ANNOTATION = "mooring.io/confirm-deletion"
 """On a Node, with any value: a user allows its deletion whatever the budget. On a
 Service, with IDs of its load balancers: one that is absent was deleted on purpose, and
 one beside the load balancer in use may be deleted."""
+CONFIRM_S = 15.0
+"""Between the two direct reads that prove an absence, at least: one interval for Nodes,
+load balancers and machines."""
 UNHEALTHY_PERCENT = 55
 """Where more objects are absent than this, no absence is credible.
 

@@ -93,7 +93,7 @@ class Document:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CatalogReading:
-    """What was read; None for a part that was not asked for.
+    """Offers of a cloud; None for a part that was not requested.
 
     conditions: empty for a cloud that reports none. instance_types, volumes,
     storage_types: in the cloud's order.

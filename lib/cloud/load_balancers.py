@@ -157,7 +157,7 @@ def shown_ports(ports: Sequence[Port]) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ref:
-    """By what a Service's load balancer is found, also when its facts can't be parsed.
+    """Identity of a load balancer; available even if the Service is invalid.
 
     native: what the room needs beside the names: stored ids, addresses.
     """
@@ -306,7 +306,7 @@ class Owned:
 class NotOwned:
     """A resource without any ownership tag that resembles those of a reference daemon.
 
-    Fields as of `Owned`. Nothing proves which cluster it belongs to.
+    Fields: see `Owned`. Nothing proves which cluster it belongs to.
     """
 
     kind: str
@@ -347,7 +347,7 @@ class Adopting(Protocol):
         """Return what takes a load balancer over, on the word of a person.
 
         Raises:
-            NotFound: there is none with this ID. InvalidRequest: it cannot be.
+            NotFound: none exists with this ID. InvalidRequest: it cannot be.
             CloudError: it cannot be read.
         """
         ...

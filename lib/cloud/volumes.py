@@ -197,7 +197,7 @@ class VolumeRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumePlace:
-    """One place for a volume. zones, provider: as of `VolumeSpec`."""
+    """One place for a volume. zones, provider: see `VolumeSpec`."""
 
     zones: tuple[str, ...] | None
     provider: object = None
@@ -207,7 +207,7 @@ class VolumePlace:
 class VolumeSpec:
     """A desired volume, parsed from a request by the provider package.
 
-    zones: as of `Volume`: zones that will reach it, as far as they are known now.
+    zones: see `Volume`: zones that will reach it, as far as they are known now.
     near, apart: volumes to be placed with, or not with; names or ids in what `parse`
     gives, ids only in what `create` takes. context: what CSI calls the volume context,
     for the node plugin. provider: opaque, used by the provider package alone.
@@ -245,7 +245,7 @@ class VolumeSpec:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeChange:
-    """What a volume is to become in place. type: as of `Volume`; empty: as it is."""
+    """What a volume is to become in place. type: see `Volume`; empty: as it is."""
 
     type: str = ""
 

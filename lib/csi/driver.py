@@ -177,7 +177,7 @@ class Plugin:
         return controller.Controller(clouds.Clouds(flows), settings)
 
     def _cluster_api(self, env: Mapping[str, str]) -> client.Api | None:
-        """Return the API server of the cluster; None: there is none, or no access.
+        """Return the API server of the cluster; None if there is none, or no access.
 
         Raises:
             ConfigError: claims are to be read from it, and it cannot be used.

@@ -32,7 +32,7 @@ class Topology:
         zones: tuple[str, ...] | None,
         requirement: csi_pb2.TopologyRequirement,
     ) -> list[csi_pb2.Topology]:
-        """Return the topology from which a volume is accessible; zones as of `Volume`.
+        """Return the topology from which a volume is accessible; zones: see `Volume`.
 
         When the zones of the volume are unknown, the requested topology is returned.
         """

@@ -82,7 +82,7 @@ def is_endpoint(text: str) -> bool:
 
 
 def read(values: flags.Values, of_cloud: Judge = none) -> DriverOptions:
-    """Return the options. of_cloud: as of `judge`.
+    """Return the options. of_cloud: see `judge`.
 
     Raises:
         ConfigError: with every problem.

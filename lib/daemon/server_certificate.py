@@ -8,7 +8,7 @@ from lib.process.tls_policy import TlsPolicy
 
 
 def check(files: tuple[str, str], authorities: str = "") -> None:
-    """Check the files of a certificate; parameters as of `choose`.
+    """Check the files of a certificate; parameters: see `choose`.
 
     Raises:
         ConfigError: they cannot be used.

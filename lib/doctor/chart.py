@@ -48,7 +48,7 @@ class NamingKind:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UmbrellaChart:
-    """What is expected of a release of an umbrella chart.
+    """Expectations of a release of an umbrella chart.
 
     components: those with credentials, by the value of their label. keys: usual
     keys of the configuration in a Secret. variables: that repeat a key of the Secret,

@@ -27,7 +27,7 @@ _REMEDY_CRD = "apply the CRDs of the provider's chart, or run clusterctl init"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MachineProvider:
-    """What is expected of a provider.
+    """Expectations of a provider.
 
     component: its program, and the name of its ServiceAccount. core: kinds of Cluster
     API that it reads. definitions: its own kinds. contracts: labels of their CRDs, with

@@ -133,6 +133,6 @@ def is_allowed(answer: bytes) -> bool:
     """Read the answer to `review`.
 
     Raises:
-        msgspec.DecodeError: it is none.
+        msgspec.DecodeError: it is malformed.
     """
     return decoding.decode(answer, _Review).status.allowed

@@ -69,7 +69,7 @@ def read(api: client.Api, timeout_s: float) -> tuple[RuntimeExtension, ...]:
 def held(
     api: client.Api, finalizers: Mapping[resources.Resource, str], timeout_s: float
 ) -> tuple[HeldObject, ...]:
-    """Return objects with other finalizers. finalizers: the own one, by kind.
+    """Return objects with other finalizers. finalizers: ours, by kind.
 
     Raises:
         KubeError: they cannot be listed.

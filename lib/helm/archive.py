@@ -8,7 +8,7 @@ MEMBER_MAX = 1024 * 1024
 
 
 def member(archive: bytes, name: str) -> bytes | None:
-    """Return a file of the chart's top folder; None: there is none of that name."""
+    """Return a file of the chart's top folder; None if there is none of that name."""
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
             for entry in tar:

@@ -101,7 +101,7 @@ def read(folder: pathlib.Path) -> _Chart:
 
 
 def read_archive(path: pathlib.Path) -> _Chart:
-    """Read the Chart.yaml of an archive; errors as of `read`."""
+    """Read the Chart.yaml of an archive; errors: see `read`."""
     body = archive.member(path.read_bytes(), CHART_FILE)
     if body is None:
         text = f"{path}: must be a chart's archive with {CHART_FILE}"
@@ -118,7 +118,7 @@ def _parse(body: bytes, where: str) -> _Chart:
 
 
 def pack(folder: pathlib.Path, name: str) -> bytes:
-    """Return the archive of an unpacked chart; errors as of `read`."""
+    """Return the archive of an unpacked chart; errors: see `read`."""
     files: dict[str, bytes] = {}
     _collect(folder, name, files, DEPTH_MAX)
     if sum(map(len, files.values())) > BYTES_MAX:

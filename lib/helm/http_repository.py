@@ -16,7 +16,7 @@ from lib.helm import errors, versions, web, yaml_text
 INDEX_MAX = 64 * 1024 * 1024
 ARCHIVE_MAX = 16 * 1024 * 1024
 INDEX_AGE_S = 60.0
-"""An index is used for so long: charts of one reconciliation share it."""
+"""An index is used for this long: charts of one reconciliation share it."""
 
 
 class _Version(msgspec.Struct, frozen=True):

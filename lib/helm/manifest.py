@@ -25,7 +25,7 @@ def objects(manifest: str, kinds: Collection[str]) -> Iterator[Mapping[str, Any]
 
 
 def names(manifest: str, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """Return kind and name of the objects of some kinds; errors as of `objects`."""
+    """Return kind and name of the objects of some kinds; errors: see `objects`."""
     return tuple(
         (str(document["kind"]), str(document["metadata"]["name"]))
         for document in objects(manifest, kinds)

@@ -19,7 +19,7 @@ T = TypeVar("T", bound=objects.HasMetadata)
 # No slots: Python 3.11 then could not make it as Reading[...](...).
 @dataclasses.dataclass(frozen=True)
 class FreshObject(Generic[T]):
-    """What is known of an object.
+    """Newest known state of an object.
 
     value: None: it is not there. held: our own last write is not in it yet.
     """

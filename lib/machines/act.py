@@ -53,7 +53,7 @@ class MachineActor:
         )
 
     def act(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
-        """Carry one action out; return the snapshot with the own write in it.
+        """Carry one action out; return the snapshot with our write in it.
 
         Raises:
             KubeError, CloudError: it was not carried out, or that is unknown.

@@ -32,7 +32,7 @@ def _sized(text: str) -> int:
 class BootstrapSecret(msgspec.Struct, frozen=True):
     """A bootstrap Secret without its data.
 
-    data: only its format, in base64. size_bytes: of the data; -1: there is none.
+    data: only its format, in base64. size_bytes: of the data; -1 if there is none.
     """
 
     metadata: objects.ObjectMeta

@@ -193,7 +193,7 @@ class OwnerCluster(msgspec.Struct, frozen=True):
 
 
 def at(document: object, path: Path) -> object:
-    """Return the value at a path of a document; None: there is none."""
+    """Return the value at a path of a document; None if there is none."""
     for name in path:
         if not isinstance(document, Mapping):
             return None

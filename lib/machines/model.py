@@ -97,7 +97,7 @@ class Snapshot:
     to be done, or the facts are invalid. observed: None when it need not be read;
     settled then holds what was observed last. refusal: why the cloud rejects a write.
     refused_s: for how many seconds it has rejected writes, by the path of their step.
-    may_be_late: its deletion began before the time limit. Others as of `lib/balancers`.
+    may_be_late: its deletion began before the time limit. Others: see `lib/balancers`.
     written: the object as the last write of this reconciliation returned it.
     spec_writes: own writes that have changed its generation.
     """

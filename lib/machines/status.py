@@ -185,7 +185,7 @@ def _condition(
     recorded: Mapping[str, object] | None,
     now: datetime.datetime,
 ) -> Mapping[str, object] | None:
-    """Return a condition, without its observedGeneration; None: there is none."""
+    """Return a condition, without its observedGeneration; None if there is none."""
     if state is None:
         if recorded is None:
             return None

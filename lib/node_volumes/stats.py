@@ -11,7 +11,7 @@ from lib.node_volumes.observe import with_disk
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stats:
-    """What is known of a volume.
+    """Usage and condition of a volume.
 
     usage: of its file system, None for a raw block volume or when it cannot be read.
     size_bytes: of a raw block volume. problem: empty for a volume in good condition.

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 
+from lib.cloud import absence_limit
 from lib.cloud.model import Address, Instance, Observation
 from lib.kube import nodes
 from lib.kube.nodes import Node
@@ -54,7 +55,7 @@ class NodeSettings:
     initialises: bool = True
     watches_lifecycle: bool = True
     deletes: bool = True
-    confirm_after_s: float = 15.0
+    confirm_after_s: float = absence_limit.CONFIRM_S
     unnamed_age_s: float = 600.0
     limit: deletion_budget.Limit = dataclasses.field(
         default_factory=deletion_budget.Limit

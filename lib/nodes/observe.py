@@ -254,6 +254,7 @@ class NodeObserver:
         since = self._gone_since.get(uid)
         if since is not None and began - since < self._settings.confirm_after_s:
             return began - since
+        # Only now: a direct read costs a request, and none is made within the interval.
         self._beat()
         try:
             gone = self._instances().confirm_absent(ref(node))

@@ -56,12 +56,12 @@ class PollClocks:
 
 
 Finished = Callable[[str, str], None]
-"""Called with the key of a target and why it was not deleted; empty: it was."""
+"""Called with the key of a target and why it was not deleted; empty if it was."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finish:
-    """Note the end of a target. why: it was not deleted; empty: it was."""
+    """Note the end of a target. why: it was not deleted; empty if it was."""
 
     key: str
     why: str = ""

@@ -47,7 +47,7 @@ FRESH_S = 60.0
 PROBE_S = 0.05
 """When to read first what was just written, if that shows how busy the cloud is."""
 LONG_S = 120.0
-"""A write that is rejected as too early for so long is reported."""
+"""A write that is rejected as too early for this long is reported."""
 
 
 class Applier(Protocol):

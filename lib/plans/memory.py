@@ -12,7 +12,7 @@ from lib.cloud.steps import Notice, Problem, ProblemReason
 from lib.plans.model import OpenPlan, Target, TellProblems
 
 REFUSED_AGAIN_S = 400.0
-"""A write that was not refused again for so long counts from its next refusal.
+"""A write that was not refused again for this long counts from its next refusal.
 
 Source: the longest backoff of a queue (300 s), with its jitter and a slow request.
 """
@@ -29,10 +29,10 @@ Drift checks come every 10 minutes; the API server keeps an Event for an hour.
 Source: kube-apiserver --event-ttl."""
 
 _PROBLEMS, _DENIAL = ("problems",), ("denial",)
-"""By what it is kept when these were reported, beside the paths of steps."""
+"""Keys of the times at which these were reported, beside the paths of steps."""
 
 Written = TypeVar("Written")
-"""What is written on the Kubernetes object once its target holds."""
+"""Content that is written on the Kubernetes object once its target holds."""
 T = TypeVar("T", Problem, Notice)
 
 

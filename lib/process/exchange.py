@@ -60,7 +60,7 @@ class Peer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked. query: values by name. headers: by lower-case name.
+    """Request. query: values by name. headers: by lower-case name.
 
     peer: None when the client has shown no certificate. body: of a POST to a path that
     takes a body, else empty.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Look:
-    """What is cheap to see of a file; None where it is missing."""
+    """Facts about a file that cost one system call; None where it is missing."""
 
     target: str
     device: int

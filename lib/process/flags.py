@@ -143,7 +143,7 @@ def parse(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Values:
 def sift(
     flags: Sequence[Flag[object]], arguments: Sequence[str]
 ) -> tuple[Values, tuple[config.FieldProblem, ...]]:
-    """Read what can be read of the command line, and give every problem with the rest.
+    """Parse the command line and collect all errors.
 
     A flag with a problem has its default among the values.
     """

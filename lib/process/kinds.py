@@ -66,7 +66,7 @@ def read_integer(text: str) -> int:
     """Read a whole number as pflag does: a leading 0 means octal.
 
     Raises:
-        ValueError: it is none, or does not fit into 64 bits.
+        ValueError: it is malformed, or does not fit into 64 bits.
 
     Source: pflag int.go, Go strconv.ParseInt with base 0 (without underscores).
     """
@@ -101,7 +101,7 @@ def read_duration(text: str) -> float:
     """Read a duration such as 5m0s, in seconds.
 
     Raises:
-        ValueError: it is none, or too long for Go.
+        ValueError: it is malformed, or too long for Go.
 
     Source: Go time.ParseDuration.
     """

@@ -50,7 +50,7 @@ class Heartbeat:
         return self._clock() - self._last
 
     def within(self, seconds: float) -> Check:
-        """Create a check that fails when the loop has not turned for so long."""
+        """Create a check that fails when the loop has not turned for this long."""
 
         def check() -> str | None:
             age_s = self.age_s()

@@ -41,7 +41,7 @@ class Steps(Protocol[Snapshot, Action]):
         ...
 
     def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
-        """Carry one action out; return the snapshot with the own write in it.
+        """Carry one action out; return the snapshot with our write in it.
 
         The next action is carried out upon that. May raise, and then the rest is not
         carried out, unless the flow is one that `GoesOn`.

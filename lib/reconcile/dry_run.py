@@ -22,5 +22,5 @@ def omits(action: Action, key: str, *, is_note: bool) -> bool:
 
 
 def omits_write(action: object, *, is_note: bool) -> bool:
-    """Report whether a dry run omits a write with this action: a report is none."""
+    """Report whether a dry run skips this action; reports are never skipped."""
     return not is_note and not isinstance(action, outcome.ReportAction)

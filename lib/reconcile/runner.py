@@ -3,6 +3,16 @@
 Rules: this is the one place that catches everything. An error is logged here, once;
 lower layers raise. A key stays claimed until its own act has ended, and whatever
 happens to it, it is either well, due again, or of no concern.
+
+    queue -> loop thread: take a batch, observe it, decide on each key
+               |-- all is read, quick actions -----------> quick lane: act
+               |-- all is read, an action that is slow --> slow lane: act
+               `-- more to read --> reading lane: read, decide --> quick or slow lane
+
+The loop takes the next batch once a worker of the quick lane is idle, so that no
+snapshot grows old in front of a busy pool. Keys in the slow lane, and keys that are
+read, wait only for each other. The queue never hands out a key that is claimed: no two
+lanes work on one key, and what is added to it in the meantime is delivered afterwards.
 """
 
 import concurrent.futures
@@ -29,7 +39,7 @@ Result = reconcile_metrics.Result
 TURN_S = 1.0
 """An idle loop turns this often, so that its heart beats."""
 HELD_S = 0.2
-"""How soon a key is due again the own last write of which the watch has not shown."""
+"""Requeue delay while the watch lags behind our own write."""
 LAST_ACTS_S = 5.0
 """Acts in flight may take this long once the loop is to stop."""
 READS = 4
@@ -70,7 +80,7 @@ class Flow(carrying.Steps[Snapshot, Action], Protocol[Snapshot, Action]):
     def requeues(
         self, snapshot: Snapshot, error: Exception | None
     ) -> Sequence[outcomes.Requeue]:
-        """Return when else the key is due again, after what was carried out.
+        """Return further requeues after the actions.
 
         In addition to the outcome, or failure, for the topics it was due for.
         Called once, after `ended`, also in a dry run.
@@ -266,7 +276,7 @@ class Runner(Generic[Snapshot, Action]):
             return
         snapshots = self._observe(claims)
         if snapshots is None:
-            return
+            return  # it has failed: all keys are due again after their backoff
         unread: dict[queues.Claim, Snapshot] = {}
         for claim in claims:
             if claim.key not in snapshots:
@@ -276,6 +286,8 @@ class Runner(Generic[Snapshot, Action]):
             else:
                 self._send(claim, snapshots[claim.key], lanes)
         if unread:
+            # A read takes all keys that wait when it begins. One that is submitted here
+            # and finds none left ends without a request.
             with self._landed:
                 self._unread |= unread
             future = lanes.reading.submit(self._read, lanes)

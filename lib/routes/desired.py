@@ -13,7 +13,7 @@ from lib.kube.nodes import UNINITIALIZED_TAINT, Node
 from lib.routes.model import Desired
 
 ALLOCATED_S = 60.0
-"""A Node that has no podCIDR for so long is reported."""
+"""A Node that has no podCIDR for this long is reported."""
 _TYPES = frozenset(AddressType)
 
 Cidr = ipaddress.IPv4Network | ipaddress.IPv6Network

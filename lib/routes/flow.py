@@ -19,7 +19,7 @@ from lib.routes.model import ENTRY, NODE, TABLE, Action, Memory, Snapshot, Topic
 from lib.routes.observe import Observer, Sources
 
 GATHER_S = 0.5
-"""Changes of Nodes are gathered for so long."""
+"""Changes of Nodes are gathered for this long."""
 
 Add = Callable[[str, str, float], None]
 

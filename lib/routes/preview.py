@@ -95,7 +95,7 @@ def _problems(desired: Desired, plan: Plan) -> Iterator[RoutesRow]:
 
 
 def unread(snapshot: TableSnapshot) -> str:
-    """Return why the table could not be read; empty: it was."""
+    """Return why the table could not be read; empty if it was."""
     error = snapshot.error
     if error is None:
         return ""

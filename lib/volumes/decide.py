@@ -34,7 +34,11 @@ from lib.volumes.model import (
 )
 
 CONFIRM_S = 0.2
-"""Pause before an absence by ID is confirmed by a second read."""
+"""Pause before an absence by ID is confirmed by a second read.
+
+Shorter than `absence_limit.CONFIRM_S`: absence is what the caller has requested, a
+wrong one costs a repeated call and no object, and the caller waits for the answer.
+"""
 _NOT_YET = frozenset({VolumePhase.CREATING, VolumePhase.UNKNOWN})
 
 
@@ -96,6 +100,7 @@ def _make(  # noqa: PLR0911
             if owned
             else _create(spec, observed.source, past)
         )
+    # Volumes are sorted by age: parallel calls choose the same one, the oldest.
     chosen, *younger = alive
     wrong = _differs(spec, chosen)
     is_failed = chosen.phase is VolumePhase.FAILED

@@ -1,6 +1,14 @@
 """Publish and unpublish: from attachments to the next step. Pure.
 
 Rule: as in decide.py, one `return` per state.
+
+The states of publish, and what is done in each:
+
+    not attached, ready -- AttachVolume --> ATTACHING -- wait --> ATTACHED here: done
+    ATTACHING for too long:        DetachVolume, twice; then refused: ABORTED
+    attached here, but FAILED:     DetachVolume, then as not attached
+    attached elsewhere:            wait while it is DETACHING, else FAILED_PRECONDITION
+    volume DELETING or FAILED:     refused with its status
 """
 
 from collections.abc import Sequence

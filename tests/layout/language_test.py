@@ -62,6 +62,12 @@ PATTERNS: Mapping[str, str] = {
     r"\ballowed is\b": 'unsupported value "v": must be one of',
     r"\band end\.?$": "and exit",
     r"^(a (text|list|number|time|duration)|true or false)\.": "describe the flag",
+    r"\b(an|the) own\b": "our, its; the operator's",
+    r"\bfor so long\b|\bas of `": "for this long; see",
+    r"^What (is|was|has)\b": "begin with the noun",
+    r"^(By|Of|With) what\b": "begin with the noun",
+    r": (it|there) is none\b": "None if there is none; an error: none exists",
+    r": it was\.": "empty if it was",
 }
 """Pattern, in any case, and what to write in its place."""
 _PATTERNS = {re.compile(p, re.IGNORECASE): text for p, text in PATTERNS.items()}

@@ -16,7 +16,7 @@ _NAME, _NAMESPACE = "--leader-elect-resource-name", "--leader-elect-resource-nam
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Daemon:
-    """A daemon as its Deployment describes it. flags: empty: there is none."""
+    """A daemon as its Deployment describes it. flags: empty if there is none."""
 
     flags: Mapping[str, str]
     lease: str

@@ -144,7 +144,7 @@ def current(where: places.Places) -> parts.Lab:
     """Return the lab that was started here.
 
     Raises:
-        LabError: there is none.
+        LabError: none exists.
     """
     kept = record.read(where)
     if kept is None:

@@ -70,7 +70,7 @@ class Duration(click.ParamType[datetime.timedelta]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """What is to be deleted, and whether that is to be confirmed."""
+    """Selection of a deletion, and whether it must be confirmed."""
 
     deletes: bool
     is_confirmed: bool

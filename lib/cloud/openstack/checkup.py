@@ -329,7 +329,7 @@ def _odd(kind: str, data: Endpoint) -> str:
     least = tuple(data.min_microversion or (2, 1))
     if least > endpoints.NEWEST_COMPUTE:
         newest = _dotted(endpoints.NEWEST_COMPUTE)
-        return f"microversions up to {newest} are gone, newer ones are not known here"
+        return f"unsupported: the cloud requires a microversion above {newest}"
     if most < _NAMES_FLAVORS:
         return "below 2.47 the names of flavors cost one more list"
     return ""

@@ -21,7 +21,7 @@ class Page(Protocol[T_co]):
 
     @property
     def items(self) -> tuple[T_co, ...]:
-        """What is on it."""
+        """Return the objects of the page."""
         ...
 
     @property

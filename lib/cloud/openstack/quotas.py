@@ -73,7 +73,7 @@ def of_nova(body: bytes) -> tuple[Quota, ...]:
     """Read GET /limits of Nova.
 
     Raises:
-        msgspec.DecodeError: it is none; so with the others here.
+        msgspec.DecodeError: it is malformed; so with the others here.
     """
     return _absolute(body, _NOVA)
 

@@ -19,12 +19,11 @@ from collections.abc import (
 )
 from typing import Generic, TypeVar
 
-from lib.cloud import errors, provider_id
+from lib.cloud import absence_limit, errors, provider_id
 from lib.cloud.load_balancers import Node
 from lib.cloud.support import absence_scope, expiring, parallel
 
-CONFIRM_S = 15.0
-"""Between the two reads that prove an absence, at least."""
+CONFIRM_S = absence_limit.CONFIRM_S
 IN_USE_S = 660.0
 """The same for an object in use whose loss nothing else shows: longer than the ten
 minutes for which a cloud may answer wrongly, because its address is lost for good."""
@@ -43,7 +42,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Words:
-    """How a provider calls what is read, in errors. Plural each.
+    """Plural nouns for error messages.
 
     cloud: of provider IDs. objects: what is confirmed.
     """

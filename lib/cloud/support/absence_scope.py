@@ -25,7 +25,7 @@ class Scope:
 
 @dataclasses.dataclass(slots=True)
 class HomeMemory:
-    """What is kept when the cloud is opened again; nothing depends on it otherwise.
+    """State that outlives a reopened cloud; nothing depends on it otherwise.
 
     home: where an ID was last observed; None: not yet. witnesses: IDs of the servers
     that the last list contained. created: IDs of what this process has created while

@@ -11,7 +11,7 @@ from lib.cloud.support import absence, mass_absence
 
 
 class Presence:
-    """What was observed, by ID and by UID. Safe for many threads."""
+    """Observed objects, by ID and by UID. Safe for many threads."""
 
     def __init__(self, objects: str, remedy: str, clock: Callable[[], float]) -> None:
         """As of `mass_absence.MassAbsence`."""

@@ -60,7 +60,7 @@ def many(body: bytes) -> tuple[Item, ...]:
     """Read a collection.
 
     Raises:
-        Malformed: it is none.
+        Malformed: it is malformed.
     """
     entities = _read(body)
     if not isinstance(entities, list):

@@ -104,7 +104,7 @@ def is_down(status: int, body: bytes) -> bool:
 
 
 def classify(status: int, text: str | None, *, is_fault: bool) -> Kind:
-    """Return the class of a refusal. text: of its fault; None: there is none.
+    """Return the class of a refusal. text: of its fault; None if there is none.
 
     A missing object that a request refers to is a fault with status 404; without a
     fault, 404 reports nothing (`client.EngineClient.get`).
@@ -124,7 +124,7 @@ def classify(status: int, text: str | None, *, is_fault: bool) -> Kind:
 
 
 def fault(body: bytes) -> str | None:
-    """Return the text of a fault, also within an action; None: it is none."""
+    """Return the text of a fault, also within an action; None if it is none."""
     try:
         root = ElementTree.fromstring(body)  # noqa: S314 # libexpat limits expansion
     except (ElementTree.ParseError, ValueError):

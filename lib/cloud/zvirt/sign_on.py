@@ -159,7 +159,7 @@ def _parse(response: http.EngineResponse) -> Token:
     """Return the token of a response.
 
     Raises:
-        CloudError: there is none.
+        CloudError: none exists.
     """
     if response.status != 200:
         raise engine_refusals.sign_on(response.status, response.body)

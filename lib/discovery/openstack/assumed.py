@@ -91,7 +91,7 @@ def discovered(document: Document, prefix: str) -> model.Discovered:
 def is_named_by_prefix(document: Document) -> bool:
     """Report whether a layout names its internal network by the cluster's prefix.
 
-    document: as of `discovered`.
+    document: see `discovered`.
     """
     layout = _LAYOUTS[str(document["layout"])]
     return bool(layout.networks("prefix", "").internal)

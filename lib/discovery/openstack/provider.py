@@ -1,4 +1,4 @@
-"""What is published for OpenStack.
+"""Documents that are published for OpenStack.
 
 Source: deckhouse, modules/030-cloud-provider-openstack.
 """

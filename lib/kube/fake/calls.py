@@ -1,4 +1,4 @@
-"""What was asked of the fake, and what is to go wrong with it."""
+"""Requests that the fake has received, and faults that it has next."""
 
 import dataclasses
 

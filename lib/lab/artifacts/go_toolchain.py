@@ -121,7 +121,7 @@ def ensure(
     """Return a `go` that is new enough; install the pinned one when there is none.
 
     Raises:
-        LabError: there is none and it cannot be installed.
+        LabError: none exists and it cannot be installed.
     """
     go = find(where, least, env)
     if go is not None:

@@ -23,7 +23,7 @@ def parse(text: object) -> int:
     """Return the bytes of a quantity.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is malformed.
 
     Source: Kubernetes resource.Quantity.
     """

@@ -234,7 +234,7 @@ def _interpreter(env: Mapping[str, str], step: progress.ProgressStep) -> pathlib
     The distribution's own is preferred, see `_system_python`.
 
     Raises:
-        LabError: there is none.
+        LabError: none exists.
     """
     step.note("searching Python")
     name = _python_name()

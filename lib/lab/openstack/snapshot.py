@@ -92,7 +92,7 @@ def restore(home: layout.Layout) -> None:
     """Put the snapshot in the place of the data, with `RESTORED` instead of `SEEDED`.
 
     Raises:
-        DamagedError: there is none, or it was not what had been written; it is removed.
+        DamagedError: none exists, or it was not what had been written; it is removed.
         LabError: it could not be unpacked.
     """
     kept = find(home)

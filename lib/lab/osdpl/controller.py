@@ -157,7 +157,7 @@ def _sources(where: places.Places) -> Sequence[str]:
 
 
 def launch(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -> None:
-    """Start the controller, which may never become ready; errors as of `start`."""
+    """Start the controller, which may never become ready; errors: see `start`."""
     port = where.port(NAME)
     words = (
         f"--kubeconfig={kubeconfig(where)}",

@@ -1,1 +1,1 @@
-"""What is shown of a lab: its programs, and Nodes beside their servers. Pure."""
+"""Status of a lab: its programs, and Nodes beside their servers. Pure."""

@@ -74,7 +74,7 @@ def _run(
     shown: progress.Progress,
     kind: str,
 ) -> None:
-    """Run the steps of a start, and show how far they are. kind: as of `_kind`."""
+    """Run the steps of a start, and show how far they are. kind: see `_kind`."""
     file = where.state.parent / "durations.json"
     last = durations.read(file, kind)
     took_s: durations.Durations = {}

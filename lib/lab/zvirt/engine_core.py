@@ -222,7 +222,7 @@ class Engine:
         """Return the object that a reference names, by ID or by name.
 
         Raises:
-            Refused: there is none.
+            Refused: none exists.
         """
         if reference.id is not None:
             self.check_id(reference.id)

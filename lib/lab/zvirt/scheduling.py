@@ -12,7 +12,7 @@ def host_for(engine: Engine, vm: EngineRecord) -> EngineRecord:
     """Return the host with most memory left that fits.
 
     Raises:
-        Refused: there is none.
+        Refused: none exists.
     """
     cluster = vm.entity.cluster.id
     hosts = [

@@ -44,7 +44,7 @@ class LoggedRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reply:
-    """What is sent. headers: besides type and length. broken: the connection ends."""
+    """Response. headers: besides type and length. broken: the connection ends."""
 
     status: int
     body: bytes

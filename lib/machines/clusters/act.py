@@ -62,7 +62,7 @@ class ClusterActor:
         self._dependencies = dependencies
 
     def act(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
-        """Carry one action out; return the snapshot with the own write in it.
+        """Carry one action out; return the snapshot with our write in it.
 
         Raises:
             KubeError: it was not carried out, or that is unknown.

@@ -217,7 +217,7 @@ def secrets(problems: Sequence[str], missing: Sequence[str]) -> tuple[CheckResul
 @dataclasses.dataclass(frozen=True, slots=True)
 class WebhookFact:
     """published: authorities by webhook; None: there is no configuration. held: the
-    Secret's content, None: there is none. answer: of the API server to an invalid
+    Secret's content, None if there is none. answer: of the API server to an invalid
     object: empty: it was admitted.
     """
 

@@ -32,7 +32,7 @@ def versions(revisions: Revisions) -> frozenset[str]:
 
 
 def newest(candidates: Iterable[str]) -> str:
-    """Return the newest OpenStack version; empty: there is none."""
+    """Return the newest OpenStack version; empty if there is none."""
     known = [version for version in candidates if version in rule.VERSIONS]
     return max(known, key=rule.VERSIONS.index, default="")
 

@@ -19,7 +19,7 @@ from lib.process import decoding
 
 TIMEOUT_S = 10.0
 REFUSED_S = 30.0
-"""For so long a write that was refused is reported; then it is tried again."""
+"""For this long a write that was refused is reported; then it is tried again."""
 ROCKOON, ROCKOON_NAMESPACE = "rockoon", "osh-system"
 """Deployment of the reference, and its namespace. Source: its chart and settings."""
 _DEPLOYMENTS = resources.OPENSTACK_DEPLOYMENTS

@@ -43,7 +43,7 @@ from lib.reconcile.outcome import Outcome
 
 FINALIZER = f"{model.GROUP}/osdpl-controller"
 HELD_S = 0.5
-"""Between two checks for an own write that is not in the caches yet."""
+"""Between two checks for a write of ours that is not in the caches yet."""
 CANCEL_S = 10.0
 """Between two requests to end the jobs of releases that are deleted."""
 BLOCKED_S = 30.0
@@ -249,6 +249,7 @@ def _conditions(
     reported = conditions.with_readiness(reported, ready, total)
     if step is not None:
         reported = conditions.upgrading(reported, step)
+    # A release without a digest has failed before its chart was read.
     is_of_charts = all(state.digest is None for state in all_states if state.is_failed)
     is_reading = any(
         state.digest is None
@@ -256,6 +257,7 @@ def _conditions(
         and (state.is_running or state.can_run)
         for state in all_states
     )
+    # Without this, twelve charts of one dead repository would be twelve Events.
     if is_of_charts and is_reading and not conditions.has_failed(snapshot):
         return conditions.without_failure(reported)
     return reported

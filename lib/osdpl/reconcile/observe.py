@@ -27,12 +27,12 @@ from lib.osdpl.reconcile.snapshot import (
 from lib.osdpl.values import credentials
 
 HOLD_S = 5.0
-"""For so long a write of ours may be missing in the caches."""
+"""For this long a write of ours may be missing in the caches."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Content:
-    """What is read from the Secret of a revision.
+    """Content of the Secret of a revision.
 
     trouble: what is wrong with it; empty: nothing. workloads: of its manifest.
     restores: it restores a backup of the database. installed: what it was made from.

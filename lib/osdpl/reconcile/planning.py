@@ -66,7 +66,7 @@ class _List(msgspec.Struct, frozen=True):
 
 
 def oldest(api: client.Api, timeout_s: float) -> Document | None:
-    """Return the OpenStackDeployment that is served; None: there is none.
+    """Return the OpenStackDeployment that is served; None if there is none.
 
     Raises:
         KubeError: they cannot be listed.

@@ -1,4 +1,4 @@
-"""What is done before helm is run for a release: nothing that helm would refuse.
+"""Preparations before helm is run for a release: nothing that helm would refuse.
 
 Rules: the render is compared with the installed manifests, helm's output is never read.
 Only Jobs and the Secret of a pending revision are deleted; a PersistentVolumeClaim,
@@ -126,7 +126,7 @@ class Preparation:
         return tuple(manifests)
 
     def _uid(self, resource: resources.Resource, name: str) -> str | None:
-        """Return the UID of an object; None: there is none."""
+        """Return the UID of an object; None if there is none."""
         namespace = self._namespace if resource.namespaced else None
         try:
             body = self._api.read(resource, name, namespace, timeout_s=TIMEOUT_S)

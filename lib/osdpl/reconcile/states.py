@@ -17,7 +17,7 @@ OWNER_LABEL = f"{model.GROUP}/owner"
 DIGEST_LABEL = f"{model.GROUP}/chart-digest"
 """Digest of the chart: the pin of a release whose HelmBundle was deleted."""
 CATCH_UP_S = 10.0
-"""After a run that succeeded: for so long its Secret may be missing in the cache."""
+"""After a run that succeeded: for this long its Secret may be missing in the cache."""
 
 
 class State(enum.StrEnum):

@@ -37,7 +37,7 @@ class Context:
         """Return the value at a path of the spec.
 
         Raises:
-            ConfigError: there is none.
+            ConfigError: none exists.
         """
         value = self.get(path)
         if value in (None, ""):

@@ -167,7 +167,7 @@ def _repository(
     """Return the repository of a group: the named one, the only one, the default.
 
     Raises:
-        ConfigError: there is none of that name, or none at all.
+        ConfigError: none exists of that name, or none at all.
     """
     path = "common.charts.repositories"
     sources = {

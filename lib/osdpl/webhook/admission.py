@@ -29,7 +29,7 @@ MESSAGE_MAX = 4000
 
 
 class Operation(enum.StrEnum):
-    """What is asked for, as far as rules differ."""
+    """Operation of a request, as far as rules differ."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -73,9 +73,9 @@ class _Review(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the cluster.
+    """Facts about the cluster.
 
-    status: the OpenStackDeploymentStatus; None: there is none. others: keys of the
+    status: the OpenStackDeploymentStatus; None if there is none. others: keys of the
     OpenStackDeployments that are older than this one. revisions: the newest one of each
     release.
     """
@@ -176,7 +176,7 @@ def _effective(document: Document) -> Mapping[str, Any]:
 
 
 def _before(document: Document | None) -> Mapping[str, Any] | None:
-    """Return the effective spec before the change; None: there is none to compare."""
+    """Return the effective spec before the change; None if there is none to compare."""
     try:
         return None if document is None else _effective(document)
     except config.ConfigError:

@@ -168,7 +168,7 @@ def _labels(desired: DesiredService, native: ParentObjects) -> Iterator[Step]:
     names = {vm.name for vm in chosen}
     for vm in native.labelled:
         if vm.name not in names:
-            yield _unlabel(vm, key, "its Node is not to receive traffic")
+            yield _unlabel(vm, key, "its Node is not eligible for traffic")
 
 
 def _chosen(desired: DesiredService, native: ParentObjects) -> Iterator[LabelledVm]:

@@ -96,7 +96,7 @@ def _refusals(native: ParentMachine) -> Iterator[Problem]:
 
 
 def _without_unowned(native: ParentMachine) -> ParentMachine:
-    """Return what belongs to a machine that has run: parts of others are none of it."""
+    """Drop objects that are owned by others."""
     unowned = {(kind.resource.kind, name) for kind, name, _ in _unowned(native)}
     if not unowned:
         return native
@@ -194,7 +194,9 @@ def _finished(
     results: Results,
     problems: tuple[Problem, ...],
 ) -> Plan:
+    # A final phase is not enough: the state must be reported as well, True or False.
     is_complete = vm.status.phase in _FINAL and results.state.is_true is not None
+    # A paused VM is not polled: the watch shows when it is resumed.
     is_complete |= vm.status.phase == "Pause"
     return Plan(
         steps,

@@ -298,7 +298,7 @@ class DvpVolumes(Volumes):
         """Return a disk of this cluster.
 
         Raises:
-            NotFound: there is none, it is being deleted, or its labels name another
+            NotFound: none exists, it is being deleted, or its labels name another
                 cluster.
         """
         disk = self._known(volume_id)
@@ -353,7 +353,7 @@ class DvpVolumes(Volumes):
         """Return the VM of a Node.
 
         Raises:
-            NotFound, Ambiguous: there is none, or several have the name of the Node.
+            NotFound, Ambiguous: none exists, or several have the name of the Node.
         """
         machine = self._find_machine(instance_id, operation)
         if machine is None:
@@ -364,7 +364,7 @@ class DvpVolumes(Volumes):
     def _find_machine(
         self, instance_id: InstanceId, operation: str
     ) -> VirtualMachine | None:
-        """Return the VM of a Node; None: there is none.
+        """Return the VM of a Node; None if there is none.
 
         Raises:
             Ambiguous: several have the name of the Node.

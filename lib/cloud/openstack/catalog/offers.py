@@ -144,7 +144,7 @@ class OpenStackCatalog:
 
 
 class _Shelf:
-    """What was fetched, by the list it came from."""
+    """Responses by the list that they are of."""
 
     def __init__(self, kept: Mapping[_List[object], Seen[object] | Unknown]) -> None:
         self._kept = kept

@@ -85,7 +85,7 @@ def find(
     region: empty for the only one.
 
     Raises:
-        NotInCatalogue: there is none. Ambiguous: no region is named, and the service
+        NotInCatalogue: none exists. Ambiguous: no region is named, and the service
         is in several. ClientException: there is no token.
     """
     if not region:

@@ -62,7 +62,7 @@ class Listing(Generic[T]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Single(Generic[T]):
-    """One object. path: as of `Listing`; {} stands for the object's ID."""
+    """One object. path: see `Listing`; {} stands for the object's ID."""
 
     service: client.Service
     path: str

@@ -39,7 +39,7 @@ class FatDisk:
         """Read the boot sector.
 
         Raises:
-            NotFat: it is none.
+            NotFat: it is no FAT file system.
         """
         self._read = read
         sector = read(0, 512)

@@ -40,7 +40,7 @@ class IsoDisk:
         """Read the volume descriptors.
 
         Raises:
-            NotIso: there is none.
+            NotIso: none exists.
         """
         self._read = read
         primary = joliet = b""

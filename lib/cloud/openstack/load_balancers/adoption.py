@@ -24,7 +24,7 @@ def read(api: client.Client, ref: Ref, id_: str, deadline: float) -> Adoption:
     """Return what takes a load balancer over for a Service.
 
     Raises:
-        NotFound: there is none with this ID. InvalidRequest: it cannot be taken over.
+        NotFound: none exists with this ID. InvalidRequest: it cannot be taken over.
         CloudError: it cannot be read.
     """
     balancer = lists.LOAD_BALANCER.read(api, id_, deadline).loadbalancer

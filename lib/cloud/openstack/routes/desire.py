@@ -21,7 +21,7 @@ class NeutronReason(ProblemReason):
 
 @dataclasses.dataclass(slots=True)
 class DesiredTable:
-    """What is needed; filled Node by Node, the oldest first.
+    """Desired entries; filled Node by Node, the oldest first.
 
     entries: with the name of the Node. unserved: Nodes that lack an entry. pending:
     Nodes for which there may be room: the limit is not known exactly yet.

@@ -23,7 +23,7 @@ class _Router:
 
 
 class Refusals:
-    """What was refused, by router. Safe for many threads. clock: monotonic seconds."""
+    """Rejected requests by router. Safe for many threads. clock: monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

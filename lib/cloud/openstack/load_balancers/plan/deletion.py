@@ -58,7 +58,7 @@ class Detach:
 
     @property
     def tree_place(self) -> tree.TreePlace:
-        """What is under it; nothing where that was not read."""
+        """Return the tree below it; empty where that was not read."""
         children = self.place.children or Children()
         relation = self.place.relation
         return tree.TreePlace(self.ref, self.balancer, relation, children, self.adopts)
@@ -93,6 +93,8 @@ def plan(ref: Ref, observed: Tree, config: settings.LoadBalancer) -> Plan:
     main = observed.identity.load_balancer
     if problem is not None and problem.is_fatal and main:
         return Plan(problems=(problem,))
+    # In this order: the load balancer or our part of it, its floating IP, its security
+    # groups (Neutron refuses one that a port still has), duplicates.
     steps: list[Step] = []
     stuck: tuple[Problem, ...] = ()
     beside = (*observed.identity.duplicates, *observed.identity.kept)
@@ -117,6 +119,7 @@ def plan(ref: Ref, observed: Tree, config: settings.LoadBalancer) -> Plan:
             problems=stuck,
         )
     if busy_id := _busy_id(observed):
+        # Octavia deletes asynchronously: the finalizer stays until nothing is found.
         return Plan(retry_after_s=POLL_S, object_id=busy_id, problems=stuck)
     left = leave(ref, observed, config, WHY)
     problems = (*stuck, *left.problems)
@@ -141,7 +144,7 @@ def _without_notes(ref: Ref, observed: Tree) -> Results:
 
 
 def _unserved(detach: Detach) -> Results:
-    """Empty the status before the own tag is removed from a shared load balancer.
+    """Empty the status before our tag is removed from a shared load balancer.
 
     Without the tag it would say that what a namesake has there may be ours; see
     `identity.adopts`.
@@ -181,7 +184,7 @@ def leave(ref: Ref, observed: Tree, config: settings.LoadBalancer, why: str) -> 
 def is_stuck(detach: Detach) -> tuple[Problem, ...]:
     """Return what cannot be removed from a shared load balancer: Octavia refuses it.
 
-    An own one in ERROR is deleted, which may end in ERROR again.
+    A load balancer that this Service owns is deleted in ERROR, which may fail again.
     """
     balancer = detach.balancer
     if balancer.provisioning_status != ERROR:

@@ -1,4 +1,4 @@
-"""What is reported of Services that were copied, or restored into a new cluster.
+"""Reports about Services that were copied, or restored into a new cluster.
 
 Their annotations were written for another Service, by openstack-ccm, not by a user.
 """

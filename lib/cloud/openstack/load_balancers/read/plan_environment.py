@@ -122,7 +122,7 @@ class Batch:
         return self._readable[tls_ref]
 
     def _reads_tls(self, tls_ref: str) -> bool:
-        """Read a TLS container or secret of Barbican; False: there is none for us."""
+        """Read a TLS container or secret of Barbican; False if there is none for us."""
         deadline = min(self.deadline, self.api.now() + TLS_TIMEOUT_S)
         if not self.api.has(lists.KEYS):
             return False
@@ -300,7 +300,7 @@ def _subnet(batch: Batch, subnet_id: str) -> native.Subnet | None:
 def _second_subnet(
     batch: Batch, desired: Desired, identity: Identity, node_subnet_id: str
 ) -> str:
-    """Find in the VIP's network a subnet of the second family; empty: there is none."""
+    """Find in the VIP's network a subnet of the second family; empty: none."""
     if len(desired.families) < 2:
         return ""
     balancer = identity.load_balancer

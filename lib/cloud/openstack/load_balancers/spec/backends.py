@@ -216,7 +216,7 @@ def select(
 def address_of(node: Node, family: IpFamily, cidrs: Cidrs) -> str:
     """Return the Node's first internal, else external address of the family.
 
-    cidrs: when given, only addresses in one of them count. Empty: there is none.
+    cidrs: when given, only addresses in one of them count. Empty if there is none.
     """
     for kind in _KINDS:
         for address in node.addresses:

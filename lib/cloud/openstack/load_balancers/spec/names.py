@@ -27,7 +27,7 @@ FLOATING_IP_PREFIX = "Floating IP for Kubernetes external service "
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Names:
-    """By what the objects of one Service are found; each is what its function says.
+    """Names by which the objects of one Service are found.
 
     all_: the names that its load balancer may have.
     """

@@ -33,7 +33,7 @@ def matches(pattern: str) -> Callable[[str], bool]:
     empty pattern matches every name.
 
     Raises:
-        BadPatternError: it is none that `is_pattern` accepts.
+        BadPatternError: `is_pattern` rejects it.
     """
     if not pattern:
         return lambda name: True
