@@ -14,8 +14,7 @@ from lib.cloud.catalog import InstanceType
 from lib.discovery import class_changes, model, quantity
 from lib.discovery.model import Action
 from lib.discovery.provider import Signal
-from lib.kube import objects
-from lib.orphans import volume_references
+from lib.kube import objects, volume_references
 from lib.process import decoding
 from lib.reconcile.outcome import Outcome
 

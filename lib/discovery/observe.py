@@ -11,11 +11,10 @@ from lib.cloud.catalog import CatalogPart
 from lib.cloud.model import Seen, Unknown
 from lib.discovery import cycle_report, model
 from lib.discovery.model import DiscoveryStep
-from lib.kube import client, listing, resources
+from lib.kube import client, listing, resources, volume_references
 from lib.kube import errors as kube_errors
 from lib.kube import persistent_volumes as kube_volumes
 from lib.kube.resources import Resource
-from lib.orphans import volume_references
 from lib.process import decoding
 
 TIMEOUT_S = 10.0

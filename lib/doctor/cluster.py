@@ -44,7 +44,7 @@ class ClusterReader:
         return tuple(right for right in rights if not self._has(right, account))
 
     def account_of(self, component: str) -> DaemonAccount | None:
-        """Return the account of a component's Deployment; None if there is none, or two.
+        """Return the account of a component's Deployment; None unless there is one.
 
         Raises:
             KubeError: the Deployments cannot be listed.

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lib.cloud import load_balancers, machines, routes, volumes
 from lib.cloud.load_balancers import Role
-from lib.orphans import model, volume_references
+from lib.kube import volume_references
+from lib.orphans import model
 from lib.orphans.model import (
     CloudLists,
     ClusterLists,

@@ -48,7 +48,6 @@ CLASSES: Mapping[str, str] = {
         ),
         FORMATS,
     ),
-    "PersistentVolume": "Kubernetes' object, and what cleanup compares of it",
     "Port": "the port of a Service, and " + NATIVE,
     "Quota": "a quota as a doctor sees it, and " + NATIVE,
     "Service": "Kubernetes' and OpenStack's own word",

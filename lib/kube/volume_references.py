@@ -8,33 +8,7 @@ import datetime
 from collections.abc import Iterable
 from typing import Protocol
 
-
-class PersistentVolume(Protocol):
-    """Compared fields of a PersistentVolume. handle: the volume's ID; may be empty."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def handle(self) -> str:
-        """The volume's ID in the cloud; empty for an unknown kind."""
-        ...
-
-
-class ClaimReference(Protocol):
-    """Compared fields of a PersistentVolumeClaim. uid: of its metadata."""
-
-    @property
-    def uid(self) -> str:
-        """The UID, after which the external-provisioner names the volume."""
-        ...
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether a PersistentVolume is bound to it."""
-        ...
+from lib.kube.persistent_volumes import PersistentVolume, VolumeClaim
 
 
 class Volume(Protocol):
@@ -70,7 +44,7 @@ class VolumeReferences:
 
 
 def references(
-    persistent: Iterable[PersistentVolume], claims: Iterable[ClaimReference] = ()
+    persistent: Iterable[PersistentVolume], claims: Iterable[VolumeClaim] = ()
 ) -> VolumeReferences:
     """Return the references of PersistentVolumes and unbound claims.
 
