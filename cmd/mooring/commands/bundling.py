@@ -87,7 +87,7 @@ def _services(target: reach.Target) -> object:
 
     configured, api = target.configured(), target.api()
     balancers, explain = configured.plans()
-    manager = daemon.Daemon.of(target.provider, api)
+    manager = daemon.ManagerDeployment.of(target.provider, api)
     request = previews.ServicesRequest(
         manager.value("--cluster-id", "", configured.cluster_id),
         manager.value("--cluster-name", "", "kubernetes"),

@@ -15,14 +15,16 @@ _NAME, _NAMESPACE = "--leader-elect-resource-name", "--leader-elect-resource-nam
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Daemon:
+class ManagerDeployment:
     """A daemon as its Deployment describes it. flags: empty if there is none."""
 
     flags: Mapping[str, str]
     lease: str
 
     @classmethod
-    def of(cls, provider: provider_entry.Provider, api: "client.Api") -> "Daemon":
+    def of(
+        cls, provider: provider_entry.Provider, api: "client.Api"
+    ) -> "ManagerDeployment":
         """Read the Deployment of a cloud's component: one call.
 
         Raises:

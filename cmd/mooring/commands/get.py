@@ -132,7 +132,7 @@ def services(
         labels = [outputs.name("service", row.key) for row in read]
         if not outputs.document(output, document, labels):
             _print(output, SERVICES, entries)
-        daemon.Daemon.of(provider, api).warn_if_idle(api)
+        daemon.ManagerDeployment.of(provider, api).warn_if_idle(api)
 
 
 @get.command()
@@ -161,7 +161,7 @@ def nodes(
         labels = [outputs.name("node", row.name) for row in read]
         if not outputs.document(output, document, labels):
             _print(output, NODES, entries)
-        daemon.Daemon.of(providers.of(cloud), api).warn_if_idle(api)
+        daemon.ManagerDeployment.of(providers.of(cloud), api).warn_if_idle(api)
 
 
 @get.command()

@@ -153,7 +153,9 @@ def orphans(  # noqa: PLR0913 - one argument for each option
         age = max(min_age, older_than)
         api = _api(target, is_gone=is_gone)
         manager = (
-            daemon.Daemon({}, "") if is_gone else daemon.Daemon.of(target.provider, api)
+            daemon.ManagerDeployment({}, "")
+            if is_gone
+            else daemon.ManagerDeployment.of(target.provider, api)
         )
         name = manager.value("--cluster-name", cluster_name, "kubernetes")
         settings = _settings(kinds, name, volume_cluster_id, age)

@@ -97,7 +97,7 @@ def nodes(
     with edge.plainly():
         reach.quiet()
         configured, api = target.configured(), target.api()
-        manager = daemon.Daemon.of(target.provider, api)
+        manager = daemon.ManagerDeployment.of(target.provider, api)
         count = _limit(manager, _COUNT, node_delete_max_count, DELETE_COUNT)
         percent = _limit(manager, _PERCENT, node_delete_max_percent, DELETE_PERCENT)
         preview = _preview(api, configured, count, percent)
@@ -111,7 +111,9 @@ def nodes(
     sys.exit(code)
 
 
-def _limit(manager: daemon.Daemon, flag: str, option: int | None, default: int) -> int:
+def _limit(
+    manager: daemon.ManagerDeployment, flag: str, option: int | None, default: int
+) -> int:
     if option is not None:
         return option
     text = manager.value(flag, "")

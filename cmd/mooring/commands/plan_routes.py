@@ -42,7 +42,7 @@ def routes(
         if tables is None:
             raise config.ConfigError(["[Route] router-id: not set: routes are off"])
         api = target.api()
-        manager = daemon.Daemon.of(target.provider, api)
+        manager = daemon.ManagerDeployment.of(target.provider, api)
         problems: list[config.FieldProblem] = []
         cidr = manager.value("--cluster-cidr", cluster_cidr)
         cidrs = options.cluster_cidrs(cidr, problems)

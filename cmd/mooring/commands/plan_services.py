@@ -95,7 +95,7 @@ def services(  # noqa: PLR0913 - one argument for each option
 
         reach.quiet()
         api = target.api()
-        manager = daemon.Daemon.of(target.provider, api)
+        manager = daemon.ManagerDeployment.of(target.provider, api)
         configured = forwarding(
             target.configured(), manager, forwarded_annotations, forwards_external_ips
         )
@@ -124,7 +124,7 @@ def services(  # noqa: PLR0913 - one argument for each option
 
 def forwarding(
     configured: provider_entry.Configured,
-    manager: daemon.Daemon,
+    manager: daemon.ManagerDeployment,
     annotations: str | None = None,
     external_ips: bool | None = None,
 ) -> provider_entry.Configured:

@@ -11,7 +11,6 @@ from lib.kube.fake import api as fake_api
 from mooring.commands import daemon, get, providers
 
 OPENSTACK = providers.of("openstack")
-NOW = datetime.datetime.now(datetime.UTC)
 
 
 def deployment(namespace: str, *args: str) -> dict[str, Any]:
@@ -27,7 +26,8 @@ def deployment(namespace: str, *args: str) -> dict[str, Any]:
 
 
 def lease(name: str, holder: str, age_s: float, namespace: str) -> dict[str, Any]:
-    renewed = NOW - datetime.timedelta(seconds=age_s)
+    now = datetime.datetime.now(datetime.UTC)
+    renewed = now - datetime.timedelta(seconds=age_s)
     spec = {
         "holderIdentity": holder,
         "leaseDurationSeconds": 15,
@@ -62,7 +62,7 @@ def test_an_option_is_by_default_the_daemons(
     api = fake_api.FakeApi()
     if args is not None:
         api.put(resources.DEPLOYMENTS, deployment("kube-system", *args))
-    manager = daemon.Daemon.of(OPENSTACK, api)
+    manager = daemon.ManagerDeployment.of(OPENSTACK, api)
     assert manager.value("--cluster-name", option, "kubernetes") == value
 
 
@@ -70,15 +70,15 @@ def test_two_deployments_are_no_default() -> None:
     api = fake_api.FakeApi()
     for namespace in ("a", "b"):
         api.put(resources.DEPLOYMENTS, deployment(namespace, "--cluster-name=x"))
-    assert daemon.Daemon.of(OPENSTACK, api).flags == {}
+    assert daemon.ManagerDeployment.of(OPENSTACK, api).flags == {}
 
 
 @pytest.mark.parametrize(
     ("holder", "age_s", "text"),
     [
         ("vm_1", 1.0, ""),
-        ("vm_1", 60.0, ""),
-        ("vm_1", 1044.0, "was last renewed 1"),
+        ("vm_1", 30.0, ""),
+        ("vm_1", 1044.0, "was last renewed 10"),
         ("", 5.0, "is released"),
         (None, 0.0, ""),
     ],
@@ -98,7 +98,7 @@ def test_a_cluster_that_nobody_serves_is_told(
     api.put(resources.DEPLOYMENTS, deployment("d8", *flags))
     if holder is not None:
         api.put(resources.LEASES, lease("own", holder, age_s, "d8"))
-    daemon.Daemon.of(OPENSTACK, api).warn_if_idle(api)
+    daemon.ManagerDeployment.of(OPENSTACK, api).warn_if_idle(api)
     shown = capsys.readouterr()
     assert shown.out == ""
     assert text in shown.err

@@ -171,7 +171,7 @@ def test_the_flags_of_dvp_ccm_are_those_of_the_plan(nowhere: tuple[str, ...]) ->
     settings = config.ParentConfig("project", "uuid", connection)
     configured = on_dvp.OnDvp(settings)
     flags = {"--forwarded-annotations": "c.io/", "--forward-external-ips": "false"}
-    all_, some = daemon.Daemon({}, ""), daemon.Daemon(flags, "")
+    all_, some = daemon.ManagerDeployment({}, ""), daemon.ManagerDeployment(flags, "")
 
     def forwarded(*asked: Any) -> desired_service.Forwarding:
         limited = plan_services.forwarding(configured, *asked)
@@ -189,7 +189,7 @@ def test_the_flags_of_dvp_ccm_are_those_of_the_plan(nowhere: tuple[str, ...]) ->
 def test_another_cloud_has_no_such_flags() -> None:
     """Without an option nothing is asked of it."""
     other: Any = object()
-    manager = daemon.Daemon({"--forwarded-annotations": "a.io/"}, "")
+    manager = daemon.ManagerDeployment({"--forwarded-annotations": "a.io/"}, "")
     assert plan_services.forwarding(other, manager) is other
     for asked in (("a.io/", None), (None, False)):
         with pytest.raises(click.UsageError, match="only with --cloud=dvp"):
