@@ -75,7 +75,7 @@ class Life:
         self.stop = threading.Event()
         registry = prometheus_client.CollectorRegistry()
         grace = daemon.Grace(20.0, lease_s, drain_s=7.0)
-        self.daemon = daemon.ManagerDeployment(registry, self.stop, grace)
+        self.daemon = daemon.Daemon(registry, self.stop, grace)
         for server in servers:
             self.daemon.serve(server)
         self.codes: list[int] = []

@@ -43,7 +43,7 @@ def start(name, pool):
 with shutdown.on_signal(stop):
     pool = jobs.Jobs(len(names), lambda name: None)
     registry = prometheus_client.CollectorRegistry()
-    life = daemon.ManagerDeployment(registry, stop, controller.GRACE)
+    life = daemon.Daemon(registry, stop, controller.GRACE)
     life.drain(pool.stop)
     for name in names:
         start(name, pool)
