@@ -13,7 +13,7 @@ from lib.cloud.steps import Verb
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done with an object.
+    """Write that is due on an object.
 
     id: of the object. group: its namespace. verb: what is done. has_begun: something
     was written for it before. wake: called, from any thread, when it is to ask again.
@@ -28,7 +28,7 @@ class Work:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
-    """What is going on, for metrics and messages.
+    """Writes in progress, for metrics and messages.
 
     limit: places. held: objects in progress. waiting: objects without a place.
     oldest_s: the longest wait. took_s: how long the last objects were in progress on

@@ -23,7 +23,7 @@ EARLY = 0.92
 FOLLOWS = 0.05
 """Share by which the expected duration follows a longer one; a shorter one counts."""
 AT_ONCE = 0.8
-"""What is left of it after an operation that had ended at the poll for its end."""
+"""Share of it that is kept after an operation that had ended at its last poll."""
 
 
 def after_s(waited_s: float, expected_s: float | None = None) -> float:

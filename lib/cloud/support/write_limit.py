@@ -37,10 +37,10 @@ IN_A_ROW = 2
 LEAST_FALLS = 0.7
 """What a single measurement leaves of the least: it may be an accident as well."""
 ALONE_SHARE = 0.3
-"""By what share the least follows a measurement with nothing in progress."""
+"""Share by which the least follows a measurement with nothing in progress."""
 LEAST_PART = 0.75
 OVERLOADED_PART = 0.5
-"""What is left after one decrease, at least; and after a time-out, 429 or 503."""
+"""Share that is kept after one decrease, at least; and after a time-out, 429, 503."""
 FLOOR_SHARE = 0.01
 """With one place left nothing can be faster: what is measured then moves the least by
 this share. The limit of a cloud that has become slower for good grows again so."""
@@ -53,7 +53,7 @@ between an end and its poll."""
 LONG_S = 40.0
 """What takes longer is quick no more: as long as eight that share a server take."""
 SILENT_S = 2.0
-"""For so long, if nothing of a known kind is answered at all."""
+"""Time without it, if nothing of a known kind is answered at all."""
 BURST_SHARE = 1
 """One in this number of objects in progress may be without an answer to its write."""
 
