@@ -1,7 +1,9 @@
 """One HTTP exchange with an engine, bounded by a deadline as a whole.
 
 Not the SDK's Connection: it deadlocks between threads, its time-out does not cover
-authentication, and it hides the status of responses without XML.
+authentication, and it hides the status of responses without XML. An HTTP proxy of the
+environment is used as by the other clients: HTTPS_PROXY, unless NO_PROXY excludes the
+engine.
 """
 
 import dataclasses
@@ -10,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
+import requests
 import urllib3
 
 from lib.cloud import errors
@@ -89,12 +92,27 @@ class _Pool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _Connection
 
 
+def _manager(settings: config.EngineConfig) -> urllib3.PoolManager:
+    """Return the pools of connections, those through the environment's proxy."""
+    proxies = requests.utils.get_environ_proxies(settings.url)
+    proxy = requests.utils.select_proxy(settings.url, proxies)
+    tls = context(settings)
+    if not proxy:
+        return urllib3.PoolManager(maxsize=POOL_SIZE, block=False, ssl_context=tls)
+    url = requests.utils.prepend_scheme_if_needed(proxy, "http")
+    headers = requests.adapters.HTTPAdapter().proxy_headers(url)
+    return urllib3.ProxyManager(
+        url, maxsize=POOL_SIZE, block=False, ssl_context=tls, proxy_headers=headers
+    )
+
+
 def connect(settings: config.EngineConfig) -> HttpExchange:
     """Return the one function that sends requests to an engine."""
-    pool = urllib3.PoolManager(
-        maxsize=POOL_SIZE, block=False, ssl_context=context(settings), retries=False
-    )
-    pool.pool_classes_by_scheme = {"https": _Pool}
+    pool = _manager(settings)
+    pool.pool_classes_by_scheme = {
+        **pool.pool_classes_by_scheme,
+        "https": _Pool,
+    }
 
     def exchange(
         method: str,
