@@ -9,11 +9,9 @@ import email.utils
 from collections.abc import Callable
 
 from lib.cloud import checkup, errors
-from lib.cloud.zvirt import client, config, documents, http
+from lib.cloud.zvirt import client, config, engine_product, http
 from lib.process import clock
 
-OLDEST = (4, 4)
-"""Version of the API that components require."""
 _PERMISSIONS = "users/{}/permissions"
 _COLLECTIONS = ("templates", "vnicprofiles", "storagedomains", "clusters")
 """Collections of which objects of a cluster contain names or IDs."""
@@ -104,45 +102,22 @@ class EngineCheckup:
     def login(self) -> checkup.Login:
         """See the protocol. project: the ID of the engine."""
         root = self._engine.root(self._timeout_s)
-        self._check_product(root)
+        product = engine_product.of_root(root, self._settings)
         user = root.authenticated_user
         name = getattr(user, "user_name", None) or getattr(user, "name", None)
-        return checkup.Login(
-            str(name or self._settings.username), str(root.product_info.instance_id)
-        )
-
-    def _check_product(self, root: documents.Entity) -> None:
-        """Check that the root is that of an engine.
-
-        Raises:
-            Unavailable: it is not.
-        """
-        product = getattr(root, "product_info", None)
-        if product is None or product.version is None or product.version.major is None:
-            raise errors.Unavailable(
-                f"{config.URL}: {self._settings.url} is not an engine: must be"
-                " the URL of an oVirt engine with API 4.4 or newer",
-                operation="read the API",
-            )
+        return checkup.Login(str(name or self._settings.username), product.id)
 
     def services(self) -> tuple[checkup.ServiceEndpoint, ...]:
         """See the protocol: the engine itself, with its version."""
         url = self._settings.url
         try:
             root = self._engine.root(self._timeout_s)
-            self._check_product(root)
+            product = engine_product.of_root(root, self._settings)
         except errors.Unauthenticated:
             raise
         except errors.CloudError as error:
             return (checkup.ServiceEndpoint("engine", True, url=url, error=error),)
-        version = root.product_info.version
-        warning = ""
-        if (version.major, version.minor or 0) < OLDEST:
-            warning = f"API {version.major}.{version.minor}: must be 4.4 or newer"
-        text = version.full_version or f"{version.major}.{version.minor}"
-        row = checkup.ServiceEndpoint(
-            "engine", True, url=url, version=text, warning=warning
-        )
+        row = checkup.ServiceEndpoint("engine", True, url=url, version=product.version)
         return (row,)
 
     def quotas(self) -> checkup.Quotas:
@@ -201,19 +176,3 @@ class EngineCheckup:
     def routing(self) -> checkup.Routing | None:
         """See the protocol: there are no routes."""
         return None
-
-
-def sentence(error: errors.CloudError, settings: config.EngineConfig) -> str:
-    """Return what is wrong with the configuration, for one failed call.
-
-    The same text in every component: setting, value, and what is valid.
-    """
-    url = f'{config.URL}: "{settings.url}"'
-    if isinstance(error, errors.Unauthenticated):
-        user = f'{config.USERNAMES[0]}: "{settings.username}"'
-        return f"{user}: {error.message}"
-    if "certificate not accepted" in error.message:
-        return f"{config.CA_BUNDLE}: {error.message}: must be the engine's authority"
-    if "not an engine" in error.message:
-        return f"{url}: {error.message}: must be an oVirt engine"
-    return f"{url}: {error.message}"

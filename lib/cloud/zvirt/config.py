@@ -52,11 +52,20 @@ _CA_TEXT = "certificates in PEM"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class SettingNames:
+    """The settings that errors name: a variable, or a key of a file."""
+
+    url: str = URL
+    username: str = USERNAMES[0]
+    ca: str = CA_BUNDLE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EngineConfig:
     """One engine and its user. url: of the API, without trailing slash.
 
     ca: PEM of the authorities; empty: those of the system. insecure: certificates are
-    not verified.
+    not verified. names: where URL, user and authorities come from.
     """
 
     url: str
@@ -64,6 +73,7 @@ class EngineConfig:
     password: str = dataclasses.field(repr=False)
     ca: str = dataclasses.field(default="", repr=False)
     insecure: bool = False
+    names: SettingNames = dataclasses.field(default_factory=SettingNames, compare=False)
 
     @property
     def host(self) -> str:
@@ -168,6 +178,7 @@ def read(
         raw.password.text,
         raw.ca.text,
         is_insecure,
+        SettingNames(raw.url.field, raw.username.field, raw.ca.field),
     )
     return source.ReadConfig(settings, frozenset(reader.files), warnings)
 

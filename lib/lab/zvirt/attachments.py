@@ -1,5 +1,7 @@
 """Attachments of disks to VMs. Source: 1.6 of the facts."""
 
+import dataclasses
+
 from ovirtsdk4 import types
 
 from lib.lab.zvirt import calls, disks, replies, vms
@@ -27,11 +29,30 @@ def create(engine: Engine, call: ApiCall, vm_key: str) -> ApiAnswer:
         engine.refuse("attachment-elsewhere")
     _check_boot(engine, vm, attachment, "attach")
     _check_plug(engine, vm, attachment)
+    job = _operation(engine, call, "attach", disk, vm if attachment.bootable else None)
     attachment.disk = types.Disk(id=disk.key)
     record = disks.attach(engine, vm, attachment)
     engine.rule("attachment-created")
     _note(engine, call, vm, disk, "attached to")
-    return replies.created(engine, call, record)
+    return dataclasses.replace(replies.created(engine, call, record), job=job)
+
+
+def _operation(
+    engine: Engine,
+    call: ApiCall,
+    action: str,
+    disk: EngineRecord,
+    vm: EngineRecord | None = None,
+) -> str:
+    """Hold the locks of a request. vm: whose boot disk it is about.
+
+    Source: ovirt-engine, AttachDiskToVmCommand: exclusive locks.
+    """
+    locks = [] if disk.entity.shareable else [disks.lock(disk)]
+    if vm is not None:
+        locks.append(f"VM_DISK_BOOT/{vm.key}")
+    correlation_id = call.correlation_id
+    return engine.begin_operation(action, correlation_id, locks, "Virtual Disk")
 
 
 def _is_attached(engine: Engine, disk: EngineRecord) -> bool:
@@ -107,9 +128,13 @@ def update(engine: Engine, call: ApiCall, vm_key: str, key: str) -> ApiAnswer:
         disks.check(engine, disk, "hot plug")
         _check_plug(engine, vm, change)
     _check_boot(engine, vm, change, "edit", but=key)
+    held = ""
+    if members:
+        boot = vm if change.bootable else None
+        held = _operation(engine, call, "edit", disk, boot)
     engine.rule("attachment-changed")
     engine.change(record, **members)
-    return replies.shown(engine, call, record, job)
+    return dataclasses.replace(replies.shown(engine, call, record, job), job=held)
 
 
 def remove(engine: Engine, call: ApiCall, vm_key: str, key: str) -> ApiAnswer:
@@ -121,13 +146,15 @@ def remove(engine: Engine, call: ApiCall, vm_key: str, key: str) -> ApiAnswer:
         engine.refuse("attachment-detach-status")
     disk = engine.referred("disk", record.entity.disk)
     disks.check(engine, disk, "detach")
+    boot = vm if record.entity.bootable else None
+    job = _operation(engine, call, "detach", disk, boot)
     engine.records.remove(record)
     engine.rule("attachment-detached")
     _note(engine, call, vm, disk, "detached from")
     if not call.flag("detach_only", default=True):
         engine.rule("attachment-disk-removed")
         disks.free(engine, disk)
-    return ApiAnswer()
+    return ApiAnswer(job=job)
 
 
 def _note(

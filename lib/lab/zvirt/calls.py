@@ -147,6 +147,7 @@ SHAPES: Mapping[tuple[str, str], Shape] = {
     ),
     ("action", "start"): Shape(_ACTION),
     ("action", "stop"): Shape(_ACTION),
+    ("action", "migrate"): Shape(_ACTION | {"host", "cluster"}),
     ("action", "shutdown"): Shape(_ACTION),
     ("action", "end"): Shape(_ACTION | {"succeeded"}),
     ("action", "clear"): Shape(_ACTION),

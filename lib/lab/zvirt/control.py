@@ -7,6 +7,7 @@ One request per connection: a line of JSON, answered by a line of JSON. `do` is 
     advance   seconds: moves the clock
     lose-tokens
     password  user, password: changes a password
+    role      user, role: replaces the roles of a user
     set       kind, name, and members: status, available (GiB); of hosts, domains, VMs
     request   method, path, body: as another administrator, without authentication
     counts    returns the number of requests by kind
@@ -23,7 +24,7 @@ from typing import Any
 from ovirtsdk4 import types
 
 from lib.lab import errors
-from lib.lab.zvirt import service
+from lib.lab.zvirt import permits, service
 from lib.lab.zvirt.calls import ApiCall
 from lib.lab.zvirt.engine_core import Refused, name_of
 from lib.lab.zvirt.records import EngineRecord
@@ -130,6 +131,20 @@ def _password(served: service.Service, request: Json) -> None:
     served.sso.set_password(request["user"], request["password"])
 
 
+def _role(served: service.Service, request: Json) -> None:
+    engine = served.engine
+    with engine.lock:
+        account = permits.account_of(engine, request["user"])
+        roles = (r for r in engine.records.all("role") if name_of(r) == request["role"])
+        role = next(roles, None)
+        if account is None or role is None:
+            raise KeyError(request["user"] if account is None else request["role"])
+        for row in engine.records.all("permission"):
+            if row.entity.user and row.entity.user.id == account.key:
+                engine.change(row, role=types.Role(id=role.key))
+        engine.records.commit()
+
+
 def _counts(served: service.Service, request: Json) -> Mapping[str, int]:
     del request
     return dict(served.counts)
@@ -193,6 +208,7 @@ _COMMANDS: Mapping[str, Callable[[service.Service, Json], object]] = {
     "advance": _advance,
     "lose-tokens": _lose_tokens,
     "password": _password,
+    "role": _role,
     "set": _set,
     "request": _request,
     "counts": _counts,

@@ -48,7 +48,7 @@ def add(
     record = allocate(engine, disk, domain, "add")
     engine.rule("disk-created")
     title = f"Creating Virtual Disk {disk.alias}"
-    job = engine.begin_job(title, call.correlation_id, [f"DISK/{record.key}"])
+    job = engine.begin_job(title, call.correlation_id, [lock(record)])
     engine.later("disk-ready", record, job=job.key)
     engine.note(
         2020,
@@ -93,6 +93,7 @@ def allocate(
         Refused: the domain is not active, or has no room.
     """
     size = disk.provisioned_size
+    check_quota(engine, domain, size, action)
     reserve(engine, domain, 0 if disk.sparse else size, action)
     disk.status = Status.LOCKED
     disk.storage_domains = [types.StorageDomain(id=domain.key)]
@@ -121,6 +122,29 @@ def reserve(engine: Engine, domain: EngineRecord, size: int, action: str) -> Non
     if entity.available - size < threshold:
         engine.refuse("disk-low-space", action=action, domain=entity.name)
     engine.change(domain, available=entity.available - size, used=entity.used + size)
+
+
+def check_quota(engine: Engine, domain: EngineRecord, size: int, action: str) -> None:
+    """Check that disks of a domain may grow by a size together.
+
+    Raises:
+        Refused: they may not.
+    """
+    limit = engine.settings.quota_gib(domain.entity.name)
+    if limit is None:
+        return
+    used = sum(
+        int(row.entity.provisioned_size)
+        for row in engine.records.all("disk")
+        if domain.key in [d.id for d in row.entity.storage_domains or ()]
+    )
+    if used + size > limit * _GIB:
+        engine.refuse("disk-quota", action=action)
+
+
+def lock(record: EngineRecord) -> str:
+    """Return the lock of a disk."""
+    return f"DISK/{record.key}"
 
 
 def settle(engine: Engine, record: EngineRecord, failed: bool) -> None:
@@ -163,7 +187,7 @@ def check(engine: Engine, record: EngineRecord, action: str) -> None:
         engine.refuse("disk-locked", action=action, alias=disk.alias)
     if disk.status == Status.ILLEGAL and action != "remove":
         engine.refuse("disk-illegal", action=action)
-    if engine.is_locked(f"DISK/{record.key}"):
+    if engine.is_locked(lock(record)):
         engine.refuse("disk-related", action=action)
 
 
@@ -205,11 +229,12 @@ def _grow(
         if vm.entity.status not in _RESIZABLE:
             engine.refuse("disk-resize-vm")
     domain = engine.referred("storage_domain", disk.storage_domains[0])
+    check_quota(engine, domain, size - disk.provisioned_size, "extend")
     more = 0 if disk.sparse else size - disk.provisioned_size
     reserve(engine, domain, more, "extend")
     engine.rule("disk-resized")
     title = f"Extending Virtual Disk {disk.alias}"
-    job = engine.begin_job(title, call.correlation_id, [f"DISK/{record.key}"])
+    job = engine.begin_job(title, call.correlation_id, [lock(record)])
     engine.change(record, status=Status.LOCKED)
     engine.later("disk-ready", record, job=job.key, size=size)
     return job

@@ -270,6 +270,25 @@ class Engine:
         if len(jobs) > _JOBS_KEPT and jobs[0].key != key:
             self.records.remove(jobs[0])
 
+    def begin_operation(
+        self, title: str, correlation_id: str, locks: Collection[str], kind: str
+    ) -> str:
+        """Hold locks for as long as a request takes; return its job.
+
+        Empty where requests take no time. title: such as "attach". kind: what the
+        refusal calls the object.
+
+        Raises:
+            Refused: another request holds one of the locks.
+        """
+        if self.is_locked(*locks):
+            self.refuse("operation-locked", action=title, type=kind)
+        if self.settings.delay_s("operation-ended") <= 0:
+            return ""
+        job = self.begin_job(f"{title} {kind}", correlation_id, locks)
+        self.later("operation-ended", job, job=job.key)
+        return job.key
+
     def is_locked(self, *names: str) -> bool:
         """Report whether a job holds one of some locks."""
         return any(

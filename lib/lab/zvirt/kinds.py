@@ -58,7 +58,7 @@ _KINDS = (
         "vms",
         "vms",
         links=_VM_LINKS,
-        actions=("start", "stop", "shutdown"),
+        actions=("start", "stop", "shutdown", "migrate"),
     ),
     Kind(
         "nic",

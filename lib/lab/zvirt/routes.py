@@ -29,6 +29,8 @@ TIMED: Mapping[str, Timed] = {
     "vm-booted-silent": vm_power.booted_silent,
     "vm-agent": vm_power.reported,
     "vm-stopped": vm_power.stopped,
+    "vm-migrated": vm_power.migrated,
+    "operation-ended": disks.job_ended,
     "disk-ready": disks.ready,
     "disk-job-ended": disks.job_ended,
 }
@@ -264,6 +266,7 @@ _TOP: Mapping[str, Mapping[str, Handler]] = {
     "vms/{}/start": {"POST": vm_power.start},
     "vms/{}/stop": {"POST": vm_power.stop},
     "vms/{}/shutdown": {"POST": vm_power.shutdown},
+    "vms/{}/migrate": {"POST": vm_power.migrate},
     "vms/{}/nics": {"GET": _inner_list("vm", "nic"), "POST": nics.create},
     "vms/{}/nics/{}": {
         "GET": _inner_show("vm", "nic"),

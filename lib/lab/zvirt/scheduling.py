@@ -8,8 +8,8 @@ from lib.lab.zvirt.engine_core import Engine
 from lib.lab.zvirt.records import EngineRecord
 
 
-def host_for(engine: Engine, vm: EngineRecord) -> EngineRecord:
-    """Return the host with most memory left that fits.
+def host_for(engine: Engine, vm: EngineRecord, but: str = "") -> EngineRecord:
+    """Return the host with most memory left that fits. but: ID of one that does not.
 
     Raises:
         Refused: none exists.
@@ -20,6 +20,7 @@ def host_for(engine: Engine, vm: EngineRecord) -> EngineRecord:
         for host in engine.records.all("host")
         if host.entity.cluster.id == cluster
         and host.entity.status == types.HostStatus.UP
+        and host.key != but
     ]
     reasons: dict[str, str] = {}
     fitting = []

@@ -2,7 +2,7 @@
 
 import itertools
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ovirtsdk4 import types
 
@@ -33,6 +33,14 @@ PERMITS = (
     "tag_management",
 )
 """Source: ovirt-engine-api-model, Permit."""
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "SuperUser": PERMITS,
+    "UserRole": ("login", "vm_basic_operations"),
+    "VmCreator": ("create_vm",),
+    "DiskCreator": ("create_disk",),
+    "DiskOperator": ("login", "create_disk", "edit_disk_properties", "delete_disk"),
+}
+"""Permits by role. Source: ovirt-engine, predefined roles, of PERMITS alone."""
 _NAMESPACE = uuid.UUID("6d6f6f72-696e-4720-8000-7a7669727400")
 
 
@@ -201,11 +209,13 @@ def _template(
     )
 
 
-def _permits() -> list[types.Permit]:
-    """Return the permits that clients ask for, of the role that has all."""
+def _permits(role: str) -> list[types.Permit]:
+    """Return the permits of a role, of those that clients ask for."""
+    held = ROLES[role]
     return [
         types.Permit(id=str(number), name=name)
         for number, name in enumerate(PERMITS, 1)
+        if name in held
     ]
 
 
@@ -219,13 +229,13 @@ def _people(engine: Engine) -> None:
         domain=types.Domain(name="internal-authz"),
     )
     engine.add("user", user)
-    for name in ("SuperUser", "UserRole", "VmCreator", "DiskCreator"):
+    for name in ROLES:
         role = types.Role(
             id=identifier(f"role {name}"),
             name=name,
             administrative=name == "SuperUser",
             mutable=False,
-            permits=_permits() if name == "SuperUser" else [],
+            permits=_permits(name),
         )
         engine.add("role", role)
     permission = types.Permission(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from ovirtsdk4 import types
 
-from lib.lab.zvirt import kinds, routes, seed, xml_documents
+from lib.lab.zvirt import kinds, permits, routes, seed, xml_documents
 from lib.lab.zvirt.calls import ApiAnswer, ApiCall
 from lib.lab.zvirt.engine_core import Engine, Refused
 from lib.lab.zvirt.sso import SingleSignOn
@@ -200,6 +200,7 @@ class Service:
             engine.refuse("call-method", "")
         if engine.settings.is_forbidden(call.method, f"api/{call.path}"):
             engine.refuse("call-forbidden")
+        permits.check(engine, call.user, f"{call.method} {route.kind}")
         return handler(engine, call, *keys)
 
     def _check(self, call: ApiCall) -> None:
@@ -226,9 +227,7 @@ class Service:
         if call.method != "GET":
             self.engine.refuse("call-method", "")
         self.engine.rule("call-root")
-        version = types.Version(
-            major=4, minor=5, build=6, revision=0, full_version="4.5.6-1.el8"
-        )
+        version = _version(self.engine)
         template, tag = types.Template(id=kinds.BLANK), types.Tag(id=kinds.BLANK)
         xml_documents.refer(template)
         xml_documents.refer(tag)
@@ -292,6 +291,15 @@ class Service:
         self.requests.append(logged)
         self.counts[logged.kind] += 1
         self._on_request(logged)
+
+
+def _version(engine: Engine) -> types.Version:
+    chosen = engine.settings.version()
+    if chosen is not None:
+        return types.Version(major=chosen[0], minor=chosen[1])
+    return types.Version(
+        major=4, minor=5, build=6, revision=0, full_version="4.5.6-1.el8"
+    )
 
 
 def _html(status: int, text: str) -> Reply:

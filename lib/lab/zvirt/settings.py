@@ -10,6 +10,8 @@ in a shell. TIMES: how often, - for always.
     ignore-shutdown [NAME]           the guest of a VM ignores a shutdown
     hot-plug-fails [NAME]            of a VM
     taken-id-fails-later             the second variant of disk-id-taken
+    version MAJOR.MINOR              of the API
+    quota NAME GIB                   of a domain: for all of its disks
     hide NAME                        no permission: objects disappear from lists
     forbid METHOD PATH               403
     refuse METHOD PATH STATUS TIMES [TEXT...]
@@ -29,7 +31,6 @@ from lib.lab.zvirt.transitions import RULES
 _EVERY = "*"
 _ENDLESS = "-"
 HTTP_FAULTS = ("refuse", "html", "pause", "no-response", "no-effect", "silence")
-_NAMED = ("without-agent", "ignore-shutdown", "hot-plug-fails", "hide")
 _LEAST: Mapping[str, int] = {
     "delay": 2,
     "hold": 1,
@@ -38,6 +39,8 @@ _LEAST: Mapping[str, int] = {
     "ignore-shutdown": 0,
     "hot-plug-fails": 0,
     "taken-id-fails-later": 0,
+    "version": 1,
+    "quota": 2,
     "hide": 1,
     "forbid": 2,
     "refuse": 4,
@@ -95,9 +98,26 @@ class EngineSettings:
         self._lines.append(parse(line))
 
     def delay_s(self, rule: str) -> float:
-        """Return the delay of a transition."""
+        """Return the delay of a transition; * is not for one that takes no time."""
         delays = {line.words[0]: float(line.words[1]) for line in self._of("delay")}
-        return delays.get(rule, delays.get(_EVERY, RULES[rule].delay_s))
+        usual = RULES[rule].delay_s or 0.0
+        return delays.get(rule, delays.get(_EVERY, usual) if usual else usual)
+
+    def version(self) -> tuple[int, int] | None:
+        """Return the version of the API; None: the usual one."""
+        for line in self._of("version"):
+            major, minor = line.words[0].split(".")
+            return int(major), int(minor)
+        return None
+
+    def quota_gib(self, name: str) -> float | None:
+        """Return the size that all disks of a domain may have; None: any."""
+        quotas = (
+            float(line.words[1])
+            for line in self._of("quota")
+            if fnmatch.fnmatchcase(name, line.words[0])
+        )
+        return next(quotas, None)
 
     def is_held(self, rule: str, name: str) -> bool:
         """Report whether a transition of an object does not happen."""
@@ -136,7 +156,7 @@ def _is_about(line: Line, rule: str, name: str) -> bool:
 
 
 def _check_transition(words: Sequence[str]) -> bool:
-    return words[0] == _EVERY or RULES[words[0]].delay_s > 0
+    return words[0] == _EVERY or RULES[words[0]].delay_s is not None
 
 
 def _check_delay(words: Sequence[str]) -> bool:
@@ -147,12 +167,19 @@ def _check_status(words: Sequence[str]) -> bool:
     return 400 <= int(words[2]) < 600
 
 
+def _check_version(words: Sequence[str]) -> bool:
+    parts = words[0].split(".")
+    return len(parts) == 2 and all(part.isdigit() for part in parts)
+
+
 _CHECKS: Mapping[str, Callable[[Sequence[str]], bool]] = {
     "delay": _check_delay,
     "hold": _check_transition,
     "fail": _check_transition,
     "refuse": _check_status,
     "html": _check_status,
+    "version": _check_version,
+    "quota": lambda words: float(words[1]) >= 0,
     "pause": lambda words: float(words[2]) >= 0,
 }
 

@@ -23,7 +23,7 @@ class EngineRule:
     """One rule. section: the facts. assumed: what they do not contain.
 
     status, text: of a refusal; the text names its fields in braces. delay_s: of a
-    transition that happens later.
+    transition that happens later; None: it is none.
     """
 
     section: str
@@ -31,7 +31,7 @@ class EngineRule:
     assumed: str = ""
     status: int = 0
     text: str = ""
-    delay_s: float = 0.0
+    delay_s: float | None = None
 
 
 def _refusal(
@@ -181,6 +181,13 @@ _CALL_RULES = {
     "call-hidden": EngineRule(
         _CALLS, "objects without permission are in no list, and 404 by ID"
     ),
+    "call-permit": _refusal(
+        _CALLS,
+        "a user whose roles lack the permit of a request gets 403",
+        403,
+        "User is not authorized to perform this action.",
+        "roles of the user count for all objects",
+    ),
     "call-follow": EngineRule(_CALLS, "follow= includes linked objects"),
     "call-follow-unknown": _refusal(
         _CALLS,
@@ -197,6 +204,17 @@ _CALL_RULES = {
     ),
     "call-max": EngineRule(_CALLS, "max= limits a list; without it, all are returned"),
     "call-empty": EngineRule(_CALLS, "what no component needs exists, empty"),
+    "operation-ended": _later(
+        _TIMING, "a request holds its locks until it is answered", 0.0, "no time"
+    ),
+    "operation-locked": _refusal(
+        _TIMING,
+        "requests exclude each other by VM, disk and boot disk; others overlap",
+        409,
+        "Cannot {action} {type}. Related operation is currently in progress. Please try"
+        " again later.",
+        "start, stop, shutdown and migration hold the VM",
+    ),
     "job-shown": EngineRule(_CALLS, "jobs are found by their correlation ID"),
     "event-shown": EngineRule(
         _DOMAIN, "events have index, code, severity; from= skips"
@@ -296,6 +314,15 @@ _VM_RULES = {
     "vm-stopped": _later(_TIMING, "powering_down -> down", 2.0),
     "vm-not-running": _refusal(
         _VM, "stop of a down VM is 409", 409, "Cannot {action} VM. VM is not running."
+    ),
+    "vm-migrating": EngineRule(_VM, "migrate: up -> migrating, to a host with room"),
+    "vm-migrated": _later(_VM, "migrating -> up, on the other host", 2.0, "delay"),
+    "vm-migrate-status": _refusal(
+        _VM,
+        "only a VM that is up is migrated",
+        409,
+        "Cannot migrate VM. VM is not running.",
+        "text in other statuses than down",
     ),
     "vm-shutdown-ignored": EngineRule(
         _TIMING, "a guest may ignore a shutdown: the VM stays up", "after powering_down"
@@ -456,6 +483,13 @@ _DISK_RULES = {
         "a domain without room refuses",
         409,
         "Cannot {action} Virtual Disk. Low disk space on Storage Domain {domain}.",
+    ),
+    "disk-quota": _refusal(
+        _DISK,
+        "an enforced quota refuses what exceeds it",
+        409,
+        "Cannot {action} Virtual Disk. Quota has reached its Storage limit.",
+        "text; of one domain",
     ),
     "disk-domain-status": _refusal(
         _TIMING,

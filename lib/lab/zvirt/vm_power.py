@@ -1,5 +1,6 @@
 """Virtual machines: started, booted, stopped. Source: 1.4, 1.8 of the facts."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,15 @@ from lib.lab.zvirt.engine_core import Engine, name_of
 from lib.lab.zvirt.records import EngineRecord, Entity
 
 _Status = types.VmStatus
+_RUN = (
+    "vm-launched",
+    "vm-booted",
+    "vm-booted-silent",
+    "vm-agent",
+    "vm-migrated",
+    "vm-stopped",
+)
+"""Transitions that a stop forgets."""
 _STOPPABLE = (*vms.RUNNING, _Status.SUSPENDED)
 
 
@@ -28,6 +38,7 @@ def start(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
     if not any(row.entity.bootable for row in vms.attachments(engine, record)):
         engine.refuse("vm-no-boot-disk")
     host = scheduling.host_for(engine, record)
+    held = _operation(engine, call, record, "run")
     engine.rule("vm-started")
     engine.change(
         record,
@@ -39,7 +50,14 @@ def start(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
     _initialize(engine, record, action)
     engine.later("vm-launched", record)
     vms.note_run(engine, call, record, 153, "VM {} was started by {}")
-    return replies.done(engine, call, f"Launching VM {vm.name}")
+    answer = replies.done(engine, call, f"Launching VM {vm.name}")
+    return dataclasses.replace(answer, job=held)
+
+
+def _operation(engine: Engine, call: ApiCall, record: EngineRecord, action: str) -> str:
+    """Hold the VM for as long as a request takes; disks are attached meanwhile."""
+    locks = [f"VM_RUN/{record.key}"]
+    return engine.begin_operation(action, call.correlation_id, locks, "VM")
 
 
 def _initialize(engine: Engine, record: EngineRecord, action: Entity) -> None:
@@ -91,6 +109,32 @@ def reported(
     engine.change(record, fqdn=f"{record.entity.name}.example.com")
 
 
+def migrate(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
+    """Move a running VM to another host."""
+    record = engine.find("vm", key)
+    action = calls.read(engine, call, "action", "migrate")
+    vms.check_unlocked(engine, record, "migrate")
+    if record.entity.status != _Status.UP:
+        engine.refuse("vm-migrate-status")
+    asked = action.host and engine.referred("host", action.host)
+    host = asked or scheduling.host_for(engine, record, but=record.entity.host.id)
+    held = _operation(engine, call, record, "migrate")
+    engine.rule("vm-migrating")
+    engine.change(record, status=_Status.MIGRATING)
+    engine.later("vm-migrated", record, host=host.key)
+    vms.note_run(engine, call, record, 62, "Migration of VM {} was initiated by {}.")
+    answer = replies.done(engine, call, f"Migrating VM {record.entity.name}")
+    return dataclasses.replace(answer, job=held)
+
+
+def migrated(
+    engine: Engine, record: EngineRecord, args: Mapping[str, Any], fails: bool
+) -> None:
+    """End a migration; a VM of which it failed stays where it is."""
+    host = record.entity.host if fails else types.Host(id=args["host"])
+    engine.change(record, status=_Status.UP, host=host)
+
+
 def stop(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
     """Power a VM off."""
     return _stop(engine, call, key, "stop")
@@ -109,16 +153,17 @@ def _stop(engine: Engine, call: ApiCall, key: str, action: str) -> ApiAnswer:
         engine.refuse("vm-locked", action=action)
     if status not in _STOPPABLE:
         engine.refuse("vm-not-running", action=action)
+    held = _operation(engine, call, record, action)
     engine.rule("vm-stopping")
-    names = ("vm-launched", "vm-booted", "vm-booted-silent", "vm-agent", "vm-stopped")
-    engine.cancel(record, *names)
+    engine.cancel(record, *_RUN)
     is_ignored = action == "shutdown" and engine.settings.has(
         "ignore-shutdown", name_of(record)
     )
     engine.change(record, status=_Status.POWERING_DOWN)
     engine.later("vm-stopped", record, ignored=is_ignored)
     vms.note_run(engine, call, record, 33, "VM {} is being stopped by {}")
-    return replies.done(engine, call, f"Stopping VM {record.entity.name}")
+    answer = replies.done(engine, call, f"Stopping VM {record.entity.name}")
+    return dataclasses.replace(answer, job=held)
 
 
 def stopped(

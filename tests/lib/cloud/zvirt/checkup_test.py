@@ -1,11 +1,12 @@
 """What an engine reports of itself, and one sentence for each wrong configuration."""
 
+import dataclasses
 import datetime
 
 import pytest
 
 from lib.cloud import errors
-from lib.cloud.zvirt import checkup, config, http
+from lib.cloud.zvirt import checkup, config, engine_product, http
 from lib.lab.zvirt import seed, service
 from tests.lib.cloud.zvirt.engines import (
     CA,
@@ -41,13 +42,34 @@ def test_a_simulated_engine_reports_itself() -> None:
     assert [row.missing for row in report.rights()] == [(), (), ()]
 
 
-@pytest.mark.parametrize(
-    ("major", "minor", "warning"),
-    [(4, 4, ""), (4, 5, ""), (5, 0, ""), (4, 3, "API 4.3: must be 4.4 or newer")],
-)
-def test_the_version_of_the_api(major: int, minor: int, warning: str) -> None:
+@pytest.mark.parametrize(("major", "minor"), [(4, 4), (4, 5), (5, 0)])
+def test_the_version_of_the_api(major: int, minor: int) -> None:
     (engine,) = subject(fixed(200, API.format(major, minor).encode())).services()
-    assert engine.warning == warning
+    assert (engine.version, engine.error) == (f"{major}.{minor}", None)
+
+
+@pytest.mark.parametrize(
+    ("names", "setting"),
+    [
+        (config.SettingNames(), "ZVIRT_API_URL"),
+        (config.SettingNames("OVIRT_CONFIG ovirt_url"), "OVIRT_CONFIG ovirt_url"),
+    ],
+)
+def test_an_api_that_is_too_old_names_setting_value_and_what_is_valid(
+    names: config.SettingNames, setting: str
+) -> None:
+    settings = dataclasses.replace(SETTINGS, names=names)
+    report = subject(Simulated(Stage("version 4.3")), settings)
+    expected = (
+        f'{setting}: "{SETTINGS.url}": API 4.3 is too old: must be the URL of an oVirt'
+        " engine with API 4.4 or newer"
+    )
+    (engine,) = report.services()
+    assert engine.error is not None
+    assert engine_product.explain(engine.error, settings) == expected
+    with pytest.raises(errors.Unsupported) as caught:
+        report.login()
+    assert caught.value.message == expected
 
 
 @pytest.mark.parametrize(
@@ -58,8 +80,9 @@ def test_the_version_of_the_api(major: int, minor: int, warning: str) -> None:
 def test_a_server_that_is_not_an_engine(body: bytes) -> None:
     with pytest.raises(errors.Unavailable) as caught:
         subject(fixed(200, body)).login()
-    assert "not an engine" in checkup.sentence(caught.value, SETTINGS)
-    assert SETTINGS.url in checkup.sentence(caught.value, SETTINGS)
+    text = engine_product.explain(caught.value, SETTINGS)
+    assert text.startswith(f'ZVIRT_API_URL: "{SETTINGS.url}": not an engine')
+    assert text.endswith("must be the URL of an oVirt engine with API 4.4 or newer")
 
 
 @pytest.mark.parametrize("body", [HTML, b"[]", b"", b'{"access_token": 4}'])
@@ -68,7 +91,7 @@ def test_a_single_sign_on_that_is_none(body: bytes) -> None:
     exchange.sso = http.EngineResponse(200, body)
     with pytest.raises(errors.Unavailable) as caught:
         subject(exchange).login()
-    assert "not an engine" in checkup.sentence(caught.value, SETTINGS)
+    assert "not an engine" in engine_product.explain(caught.value, SETTINGS)
 
 
 def test_a_rejected_password_is_sent_once() -> None:
@@ -79,7 +102,7 @@ def test_a_rejected_password_is_sent_once() -> None:
     for ask in (report.login, report.services, report.rights):
         with pytest.raises(errors.Unauthenticated) as caught:
             ask()
-        text = checkup.sentence(caught.value, SETTINGS)
+        text = engine_product.explain(caught.value, SETTINGS)
         assert text.startswith(f'ZVIRT_USERNAME: "{seed.USER}": user and password')
     assert exchange.requests["POST /ovirt-engine/sso/oauth/token"] == 1
 

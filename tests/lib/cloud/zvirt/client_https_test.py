@@ -15,7 +15,7 @@ import pytest
 from ovirtsdk4 import types
 
 from lib.cloud import errors
-from lib.cloud.zvirt import checkup, client, config, http
+from lib.cloud.zvirt import client, config, engine_product, http
 from lib.lab.kube import pki
 from lib.lab.zvirt import server
 from tests.lib.cloud.zvirt.engines import NOW
@@ -175,7 +175,7 @@ def test_an_authority_of_another_engine(served: Served) -> None:
     settings = settings_of(served, ca=other)
     with pytest.raises(errors.Unavailable) as caught:
         client.EngineClient(lambda: settings, http.connect(settings)).root()
-    text = checkup.sentence(caught.value, settings)
+    text = engine_product.explain(caught.value, settings)
     assert text.startswith("ZVIRT_CA_BUNDLE: ")
     assert "certificate not accepted" in text
     assert text.endswith("must be the engine's authority")

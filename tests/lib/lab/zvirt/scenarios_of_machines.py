@@ -1,6 +1,6 @@
 """Scenarios of the simulated engine: VMs, NICs, disks and attachments."""
 
-from lib.lab.zvirt import seed
+from lib.lab.zvirt import control, seed
 from tests.lib.lab.zvirt.scenarios import proves
 from tests.lib.lab.zvirt.stage import (
     ABSENT,
@@ -421,3 +421,71 @@ def a_disk_is_detached(stage: Stage) -> None:
     stage.attach(vm, disk)
     stage.ok("DELETE", f"{path}?detach_only=false")
     assert stage.refused("GET", f"disks/{disk}") == "404"
+
+
+@proves("vm-migrating", "vm-migrated", "vm-migrate-status")
+def a_vm_is_migrated_to_another_host(stage: Stage) -> None:
+    key = stage.run_vm()
+    host = stage.get(f"vms/{key}").find("host")
+    assert host is not None
+    stage.ok("POST", f"vms/{key}/migrate", _START)
+    assert stage.status(f"vms/{key}") == "migrating"
+    text = stage.refused("POST", f"vms/{key}/migrate", _START)
+    assert text == "409 [Cannot migrate VM. VM is not running.]"
+    stage.advance(2.5)
+    other = stage.get(f"vms/{key}").find("host")
+    assert stage.status(f"vms/{key}") == "up"
+    assert other is not None
+    assert other.attrib["id"] != host.attrib["id"]
+
+
+@proves("disk-quota", lines=(f"quota {seed.NFS} 10",))
+def a_quota_is_not_exceeded(stage: Stage) -> None:
+    disk = stage.new_disk()
+    text = "409 [Cannot {} Virtual Disk. Quota has reached its Storage limit.]"
+    body = disk_body("data-2", size=2 * _GIB)
+    assert stage.refused("POST", "disks", body) == text.format("add")
+    body = f"<disk><provisioned_size>{3 * _GIB}</provisioned_size></disk>"
+    assert stage.refused("PUT", f"disks/{disk}", body) == text.format("extend")
+    stage.new_disk("data-3")
+
+
+def _by_another(stage: Stage, method: str, path: str, body: str = "") -> None:
+    """Send a request that takes its time while the test sends others."""
+    request = {"do": "request", "method": method, "path": path, "body": body}
+    control.carry_out(stage.service, request)
+
+
+_RELATED = "Related operation is currently in progress. Please try again later."
+
+
+@proves("operation-ended", "operation-locked", lines=("delay operation-ended 2",))
+def requests_for_one_vm_exclude_each_other_or_overlap(stage: Stage) -> None:
+    disks = [stage.new_disk(f"data-{number}") for number in range(3)]
+    active = "<active>true</active>"
+    vm = stage.new_vm()
+    _by_another(stage, "POST", f"vms/{vm}/start", _START)
+    text = stage.refused("POST", f"vms/{vm}/stop", _START)
+    assert text == f"409 [Cannot stop VM. {_RELATED}]"
+    stage.advance(20)
+    path = f"vms/{vm}/diskattachments"
+    _by_another(stage, "POST", path, attachment_body(disks[0], active))
+    text = stage.refused("DELETE", f"{path}/{disks[0]}")
+    assert text == f"409 [Cannot detach Virtual Disk. {_RELATED}]"
+    # Other disks of the VM are attached, and the VM is shut down, at the same time.
+    _by_another(stage, "POST", path, attachment_body(disks[1], active))
+    _by_another(stage, "POST", f"vms/{vm}/shutdown", _START)
+    assert [job.findtext("status") for job in stage.get("jobs")].count("started") == 3
+    stage.advance(5)
+    _by_another(stage, "DELETE", f"{path}/{disks[0]}")
+
+
+@proves("call-permit")
+def a_role_without_a_permit(stage: Stage) -> None:
+    disk = stage.new_disk()
+    role = {"do": "role", "user": seed.USER, "role": "DiskOperator"}
+    control.carry_out(stage.service, role)
+    text = "403 [User is not authorized to perform this action.]"
+    assert stage.refused("POST", "vms", vm_body()) == text
+    assert stage.get("vms") is not None
+    assert stage.reply("DELETE", f"disks/{disk}").status == 200
