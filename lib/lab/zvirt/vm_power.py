@@ -55,7 +55,7 @@ def start(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
 
 
 def _operation(engine: Engine, call: ApiCall, record: EngineRecord, action: str) -> str:
-    """Hold the VM for as long as a request takes; disks are attached meanwhile."""
+    """Hold the VM for as long as a request takes; disks may be attached."""
     locks = [f"VM_RUN/{record.key}"]
     return engine.begin_operation(action, call.correlation_id, locks, "VM")
 
