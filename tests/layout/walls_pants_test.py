@@ -47,6 +47,7 @@ def tree(tmp_path: pathlib.Path) -> pathlib.Path:
     for name in (
         "pants",
         "build-support/headers.sh",
+        "build-support/headers_env.sh",
         "build-support/processes.sh",
         "build-support/sandboxes.sh",
     ):
