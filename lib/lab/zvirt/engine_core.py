@@ -239,8 +239,7 @@ class Engine:
 
     def within(self, kind: str, parent: str) -> Iterator[EngineRecord]:
         """Return the objects of a kind in another object."""
-        prefix = f"{parent}/"
-        return (row for row in self.records.all(kind) if row.key.startswith(prefix))
+        return self.records.within(kind, parent)
 
     # Jobs and locks.
 

@@ -67,6 +67,7 @@ class Records:
     def __init__(self, path: pathlib.Path | None) -> None:
         """path: of the database; None: nothing is kept."""
         self._rows: dict[str, dict[str, EngineRecord]] = {}
+        self._inner: dict[tuple[str, str], dict[str, EngineRecord]] = {}
         self._undo: dict[tuple[str, str], EngineRecord | None] = {}
         self._database = sqlite3.connect(
             ":memory:" if path is None else path,
@@ -90,7 +91,22 @@ class Records:
         for kind, key, document, extra in rows:
             entity = slim(reader.Reader.read(document)) if document else None
             record = EngineRecord(kind, key, entity, json.loads(extra))
-            self._rows.setdefault(kind, {})[key] = record
+            self._set(record)
+
+    def _set(self, record: EngineRecord) -> None:
+        """Keep an object, also by what it is in."""
+        self._rows.setdefault(record.kind, {})[record.key] = record
+        place = record.kind, record.key.rpartition("/")[0]
+        if place[1]:
+            self._inner.setdefault(place, {})[record.key] = record
+
+    def _drop(self, kind: str, key: str) -> None:
+        self._rows.get(kind, {}).pop(key, None)
+        self._inner.get((kind, key.rpartition("/")[0]), {}).pop(key, None)
+
+    def within(self, kind: str, parent: str) -> Iterator[EngineRecord]:
+        """Return the objects of a kind in another one, in the order of creation."""
+        return iter(tuple(self._inner.get((kind, parent), {}).values()))
 
     def close(self) -> None:
         """Close the database."""
@@ -113,7 +129,7 @@ class Records:
         self._remember(record.kind, record.key)
         if record.entity is not None:
             slim(record.entity)
-        self._rows.setdefault(record.kind, {})[record.key] = record
+        self._set(record)
         return record
 
     def change(self, record: EngineRecord) -> EngineRecord:
@@ -124,7 +140,7 @@ class Records:
     def remove(self, record: EngineRecord) -> None:
         """Remove an object; fine when it does not exist."""
         self._remember(record.kind, record.key)
-        self._rows.get(record.kind, {}).pop(record.key, None)
+        self._drop(record.kind, record.key)
 
     def _remember(self, kind: str, key: str) -> None:
         if (kind, key) in self._undo:
@@ -164,14 +180,13 @@ class Records:
         changed, self._undo = self._undo, {}
         for (kind, key), old in changed.items():
             if old is None:
-                self._rows.get(kind, {}).pop(key, None)
+                self._drop(kind, key)
             else:
                 self._restore(old)
 
     def _restore(self, old: EngineRecord) -> None:
-        rows = self._rows.setdefault(old.kind, {})
-        present = rows.get(old.key)
+        present = self.get(old.kind, old.key)
         if present is None:
-            rows[old.key] = old
+            self._set(old)
             return
         present.entity, present.extra = old.entity, old.extra

@@ -6,7 +6,7 @@ parentheses, double quotes and the wildcard *. A bare word is searched in all te
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Value = str | float | None
 Values = Sequence[Value]
@@ -34,6 +34,33 @@ class Search:
     fields: frozenset[str] = frozenset()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Among:
+    """A predicate: a field has one of these values. Clients search for many."""
+
+    name: str
+    values: frozenset[str]
+    is_exact: bool
+
+    def __call__(self, row: Mapping[str, Values]) -> bool:
+        texts = map(_text_of, row[self.name])
+        if self.is_exact:
+            return any(text in self.values for text in texts)
+        return any(text.lower() in self.values for text in texts)
+
+
+def _merged(terms: Sequence[Predicate]) -> Iterator[Predicate]:
+    """Yield predicates that mean the same, those of one field together."""
+    values: dict[tuple[str, bool], set[str]] = {}
+    for term in terms:
+        if not isinstance(term, _Among):
+            yield term
+            continue
+        values.setdefault((term.name, term.is_exact), set()).update(term.values)
+    for (name, is_exact), some in values.items():
+        yield _Among(name, frozenset(some), is_exact)
+
+
 @dataclasses.dataclass(slots=True)
 class _Parser:
     words: list[str]
@@ -55,6 +82,7 @@ class _Parser:
         while self.peek().lower() == "or":
             self.take()
             terms.append(self.both())
+        terms = list(_merged(terms))
         return lambda row: any(term(row) for term in terms)
 
     def both(self) -> Predicate:
@@ -62,6 +90,8 @@ class _Parser:
         while self.peek().lower() == "and":
             self.take()
             terms.append(self.term())
+        if len(terms) == 1:
+            return terms[0]
         return lambda row: all(term(row) for term in terms)
 
     def term(self) -> Predicate:
@@ -93,6 +123,9 @@ class _Parser:
             raise Invalid(f"no value for {name}")
         self.used.add(name)
         value = _unquoted(word)
+        if relation == "=" and "*" not in value:
+            text = value if self.is_exact else value.lower()
+            return _Among(name, frozenset((text,)), self.is_exact)
         if relation in ("=", "!="):
             pattern = _pattern(value, self.is_exact)
             is_equal = relation == "="

@@ -2,7 +2,7 @@
 
 import itertools
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ovirtsdk4 import types
 
@@ -57,7 +57,7 @@ def numbered() -> Callable[[], str]:
 
 def fill(engine: Engine) -> None:
     """Create the objects of a new engine."""
-    _places(engine)
+    add_place(engine, DATA_CENTER, CLUSTER, HOSTS)
     _storage(engine)
     _networks(engine)
     _templates(engine)
@@ -66,41 +66,50 @@ def fill(engine: Engine) -> None:
     engine.records.commit()
 
 
-def _places(engine: Engine) -> None:
+def add_place(
+    engine: Engine, data_center: str, cluster: str, hosts: Sequence[str] = ()
+) -> str:
+    """Create a data center with a cluster; return the ID of the cluster."""
     version = types.Version(major=4, minor=7)
-    engine.add(
+    is_first = data_center == DATA_CENTER
+    center = engine.add(
         "data_center",
         types.DataCenter(
-            id=identifier("data center"),
-            name=DATA_CENTER,
+            id=identifier("data center" if is_first else f"data center {data_center}"),
+            name=data_center,
             status=types.DataCenterStatus.UP,
             storage_format=types.StorageFormat.V5,
             local=False,
             version=version,
         ),
     )
-    engine.add(
+    place = engine.add(
         "cluster",
         types.Cluster(
-            id=identifier("cluster"),
-            name=CLUSTER,
-            data_center=types.DataCenter(id=identifier("data center")),
+            id=identifier("cluster" if is_first else f"cluster {cluster}"),
+            name=cluster,
+            data_center=types.DataCenter(id=center.key),
             version=version,
             cpu=types.Cpu(type="Intel Skylake Server Family", architecture=_x86()),
         ),
     )
-    for name in HOSTS:
-        topology = types.CpuTopology(cores=16, sockets=2, threads=2)
-        host = types.Host(
-            id=identifier(name),
-            name=name,
-            address=f"{name}.example.com",
-            status=types.HostStatus.UP,
-            cluster=types.Cluster(id=identifier("cluster")),
-            memory=256 * _GIB,
-            cpu=types.Cpu(topology=topology, name="Intel Xeon"),
-        )
-        engine.add("host", host)
+    for name in hosts:
+        _add_host(engine, name, place.key)
+    return place.key
+
+
+def _add_host(engine: Engine, name: str, cluster: str) -> None:
+    topology = types.CpuTopology(cores=16, sockets=2, threads=2)
+    host = types.Host(
+        id=identifier(name),
+        name=name,
+        address=f"{name}.example.com",
+        status=types.HostStatus.UP,
+        cluster=types.Cluster(id=cluster),
+        memory=256 * _GIB,
+        cpu=types.Cpu(topology=topology, name="Intel Xeon"),
+    )
+    engine.add("host", host)
 
 
 def _x86() -> types.Architecture:

@@ -257,7 +257,10 @@ _VM_RULES = {
     ),
     "vm-copied": _later(_TIMING, "image_locked -> down, its disks ok", 1.0, "per disk"),
     "vm-name-taken": _refusal(
-        _VM, "a name is unique", 409, "Cannot add VM. The VM name is already in use."
+        _VM,
+        "a name is unique in a data center",
+        409,
+        "Cannot add VM. The VM name is already in use.",
     ),
     "vm-template-locked": _refusal(
         _VM,

@@ -30,9 +30,8 @@ MAXIMUM_MEMORY = 4
 def create(engine: Engine, call: ApiCall) -> ApiAnswer:
     """Create a VM from a template."""
     vm = calls.read(engine, call, "vm", "add")
-    if any(row.entity.name == vm.name for row in engine.records.all("vm")):
-        engine.refuse("vm-name-taken")
     cluster = engine.referred("cluster", vm.cluster)
+    _check_name(engine, vm.name, cluster.key)
     template = engine.referred("template", vm.template)
     if template.entity.status != types.TemplateStatus.OK:
         engine.refuse("vm-template-locked", status=template.entity.status.value)
@@ -63,6 +62,24 @@ def create(engine: Engine, call: ApiCall) -> ApiAnswer:
         user=call.user,
     )
     return replies.accepted(engine, call, record, job)
+
+
+def _check_name(engine: Engine, name: str, cluster: str) -> None:
+    """Check that no VM of the same data center has a name.
+
+    Raises:
+        Refused: one has it.
+    """
+    center = _data_center(engine, cluster)
+    for row in engine.records.all("vm"):
+        is_here = _data_center(engine, row.entity.cluster.id) == center
+        if row.entity.name == name and is_here:
+            engine.refuse("vm-name-taken")
+
+
+def _data_center(engine: Engine, cluster: str) -> str:
+    row = engine.records.get("cluster", cluster)
+    return "" if row is None else str(row.entity.data_center.id)
 
 
 def _complete(engine: Engine, vm: Entity, template: Entity, cluster: Entity) -> None:
@@ -186,10 +203,8 @@ def update(engine: Engine, call: ApiCall, key: str) -> ApiAnswer:
     record = engine.find("vm", key)
     change = calls.read(engine, call, "vm", "update")
     vm = record.entity
-    if change.name not in (None, vm.name) and any(
-        row.entity.name == change.name for row in engine.records.all("vm")
-    ):
-        engine.refuse("vm-name-taken")
+    if change.name not in (None, vm.name):
+        _check_name(engine, change.name, vm.cluster.id)
     members = {
         name.removeprefix("_"): value
         for name, value in vars(change).items()

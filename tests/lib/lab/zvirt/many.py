@@ -1,4 +1,4 @@
-"""An engine with many VMs, each with one disk and one NIC."""
+"""An engine with many VMs, each with one disk, one NIC and a guest agent."""
 
 from ovirtsdk4 import types
 
@@ -22,7 +22,7 @@ def fill(engine: Engine, count: int) -> None:
             os=types.OperatingSystem(type="debian_9"),
             cpu=types.Cpu(topology=types.CpuTopology(cores=1, sockets=1, threads=1)),
         )
-        record = engine.add("vm", vm)
+        record = engine.add("vm", vm, agent=True)
         disk = types.Disk(
             alias=f"{name}_Disk1",
             provisioned_size=1 << 30,
