@@ -5,11 +5,11 @@ import os
 import re
 
 from dvp_ccm import version
-from lib.ccm import flag_table, options
+from lib.ccm import flag_table, options, start_checks
 from lib.cloud.dvp import config as parent_config
 from lib.cloud.dvp.load_balancers import lb_names
 from lib.daemon import common_flags
-from lib.process import command_line, config, flags, kinds, serving, shutdown
+from lib.process import command_line, config, flags, kinds, shutdown
 
 NAME = "dvp-ccm"
 PROVIDER = "dvp"
@@ -56,28 +56,13 @@ FORWARD_EXTERNAL_IPS = flags.Flag(
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
-def _table() -> tuple[flags.Flag[object], ...]:
-    reasons = {flag.name: reason for flag, reason in _NO_EFFECT.items()}
-    shared = (
-        (
-            dataclasses.replace(
-                flag, no_effect=reasons[flag.name], help="Ignored.", is_required=False
-            )
-            if flag.name in reasons
-            else flag
-        )
-        for flag in options.FLAGS
-    )
-    return (
-        parent_config.PARENT_KUBECONFIG,
-        DISABLING_CONFIG_MAP,
-        FORWARDED_ANNOTATIONS,
-        FORWARD_EXTERNAL_IPS,
-        *shared,
-    )
-
-
-FLAGS = _table()
+FLAGS = (
+    parent_config.PARENT_KUBECONFIG,
+    DISABLING_CONFIG_MAP,
+    FORWARDED_ANNOTATIONS,
+    FORWARD_EXTERNAL_IPS,
+    *start_checks.shared_flags(_NO_EFFECT),
+)
 
 
 def main() -> None:
@@ -88,20 +73,12 @@ def main() -> None:
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     """Return the problems of flags, environment, kubeconfigs and of the address."""
-    # Heavy, and not needed for --help.
-    from lib.daemon import server_certificate, starting
-
-    reach = starting.Reach(values[common_flags.KUBECONFIG], values[common_flags.MASTER])
-    pair = values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]
-    address = values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]
     path = values[parent_config.PARENT_KUBECONFIG]
-    return config.collect(
-        lambda: config.require(options.judge(values, PROVIDER)),
+    return start_checks.problems(
+        values,
+        PROVIDER,
         lambda: parent_config.read(path, os.environ),
         lambda: _require_name(values[DISABLING_CONFIG_MAP]),
-        lambda: starting.load(reach, os.environ),
-        lambda: server_certificate.check(pair, values[flag_table.CLIENT_CA]),
-        lambda: serving.check_address(*address),
     )
 
 

@@ -2,9 +2,9 @@
 
 import os
 
-from lib.ccm import flag_table, options
+from lib.ccm import flag_table, options, start_checks
 from lib.daemon import common_flags
-from lib.process import command_line, config, flags, serving, shutdown
+from lib.process import command_line, config, flags, shutdown
 from openstack_ccm import version
 
 NAME = "openstack-ccm"
@@ -25,19 +25,13 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem | str, ...]:
     """Return the problems of flags, of the files they name, and of the address."""
     # Heavy, and not needed for --help.
     from lib.cloud.support.source import Unobserved
-    from lib.daemon import server_certificate, starting
     from openstack_ccm import cloud_conf
 
     path, agents = values[flag_table.CLOUD_CONFIG], values[common_flags.USER_AGENT]
-    reach = starting.Reach(values[common_flags.KUBECONFIG], values[common_flags.MASTER])
-    pair = values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]
-    address = values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]
-    return config.collect(
-        lambda: config.require(options.judge(values, PROVIDER)),
+    return start_checks.problems(
+        values,
+        PROVIDER,
         lambda: cloud_conf.source(path, os.environ, agents).open(Unobserved()),
-        lambda: starting.load(reach, os.environ),
-        lambda: server_certificate.check(pair, values[flag_table.CLIENT_CA]),
-        lambda: serving.check_address(*address),
     )
 
 
