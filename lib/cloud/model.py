@@ -54,7 +54,8 @@ class Instance:
 
     addresses: in the order in which a Node shows them; may be empty while the
     network is being set up. addresses_known: False when they could not be read though
-    the instance was; addresses is empty then. instance_type: None when the cloud no
+    the instance was; addresses is empty then, and no_addresses_reason is the reason as a
+    clause where the cloud itself has none. instance_type: None when the cloud no
     longer knows it; type_problem is the reason then, as a clause.
     zone, region: empty when the cloud has none; already fit to be label values.
     labels: further Node labels of this cloud, key to value. address_problem: why the
@@ -73,6 +74,7 @@ class Instance:
     addresses_known: bool = True
     type_problem: str = dataclasses.field(default="", compare=False)
     address_problem: str = dataclasses.field(default="", compare=False)
+    no_addresses_reason: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ POLL_PER_AGE = 1 / 12
 new Node, then this share of its age, at most POLL_MAX_S."""
 LATE_S = 30.0
 """From this age of a Node on, an Event reports that its instance is not found."""
+NO_ADDRESS_S = 300.0
+"""The same where the instance has no address."""
 
 _RETRY_S = {
     errors.Retry.SHORT: 1.0,
@@ -165,7 +167,7 @@ def _initialise_from(
     snapshot: Snapshot, node: kube_nodes.Node, instance: Instance
 ) -> Decided:
     if not instance.addresses_known:
-        return Outcome(requeue_after_s=POLL_S)
+        return _without_addresses(snapshot, instance)
     if instance.instance_type is None:
         text = f"the instance's type is unknown: {instance.type_problem}"
         return Outcome(
@@ -192,6 +194,17 @@ def _initialise_from(
         )
     )
     return Outcome(tuple(actions), None if desired else _poll_s(snapshot))
+
+
+def _without_addresses(snapshot: Snapshot, instance: Instance) -> Decided:
+    """Wait for addresses; an Event reports why the cloud has none."""
+    problem = instance.no_addresses_reason
+    if not problem:
+        return Outcome(requeue_after_s=POLL_S)
+    is_late = snapshot.age_s >= NO_ADDRESS_S
+    text = f"the instance's addresses are unknown: {problem}"
+    events = (_warning("AddressesUnknown", text),) if is_late else ()
+    return Outcome(events, _poll_s(snapshot))
 
 
 def _keep(snapshot: Snapshot, node: kube_nodes.Node) -> Decided:

@@ -11,7 +11,11 @@ from collections.abc import Iterator
 from tests.harness.structure import sources
 
 SUITES = ("instances", "load_balancers", "volumes", "catalog")
-PROVIDERS = ("fake", "openstack", "dvp")
+PROVIDERS = ("fake", "openstack", "dvp", "zvirt")
+LACKS = {
+    "zvirt": {"load_balancers", "volumes", "catalog"},
+}
+"""Suites of what a provider does not have, or not yet."""
 _PACKAGE = "tests.contract"
 
 
@@ -109,6 +113,8 @@ def test_each_suite_runs_on_each_provider() -> None:
         rows = rows_of(suite)
         assert rows, suite
         for provider in PROVIDERS:
+            if suite in LACKS.get(provider, ()):
+                continue
             files = known.get((suite, provider), [])
             print(f"{suite:15} {len(rows):3} rows {provider:10} {', '.join(files)}")
             assert files, (suite, provider)

@@ -13,9 +13,11 @@ import pytest
 
 OPENSTACK = "lib/cloud/openstack"
 DVP = "lib/cloud/dvp"
+ZVIRT = "lib/cloud/zvirt"
 OTHERS = {
-    "openstack-ccm": {f"{OPENSTACK}/volumes", "lib/volumes", "lib/csi", DVP},
-    "dvp-ccm": {OPENSTACK, f"{DVP}/volumes", "lib/volumes", "lib/csi"},
+    "openstack-ccm": {f"{OPENSTACK}/volumes", "lib/volumes", "lib/csi", DVP, ZVIRT},
+    "dvp-ccm": {OPENSTACK, f"{DVP}/volumes", "lib/volumes", "lib/csi", ZVIRT},
+    "zvirt-ccm": {OPENSTACK, DVP, f"{ZVIRT}/volumes", "lib/volumes", "lib/csi"},
     "capdvp": {
         OPENSTACK,
         f"{DVP}/volumes",
@@ -45,6 +47,7 @@ PEXES = (
     "openstack-ccm",
     "dvp-ccm",
     "capdvp",
+    "zvirt-ccm",
     "csi-controller",
     "csi-node",
     "cloud-data-discoverer",
@@ -98,6 +101,15 @@ TABLE = [
         2,
         "--parent-kubeconfig: not set: must be the path of the parent's kubeconfig",
         id="dvp-ccm, no parent named",
+    ),
+    pytest.param("zvirt-ccm", ["--help"], 0, "--topology-labels", id="zvirt --help"),
+    pytest.param("zvirt-ccm", ["--version"], 0, "zvirt-ccm 0.", id="zvirt-ccm -V"),
+    pytest.param(
+        "zvirt-ccm",
+        ["--cloud-provider=zvirt"],
+        2,
+        "ZVIRT_API_URL: not set: must be the URL of the engine",
+        id="zvirt-ccm, no engine named",
     ),
     pytest.param("capdvp", ["--help"], 0, "--deletion-timeout", id="capdvp --help"),
     pytest.param("capdvp", ["--version"], 0, "capdvp 0.", id="capdvp --version"),
@@ -298,6 +310,9 @@ def test_a_manager_of_dvp_contains_no_sdk_of_another_cloud() -> None:
         print(f"{name}.pex: {', '.join(sorted(present))}")
         assert {"kubernetes", "urllib3", "msgspec"} <= present
         assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
+    present = requirements("zvirt-ccm")
+    assert {"kubernetes", "urllib3", "ovirt_engine_sdk_python"} <= present
+    assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
     assert requirements("openstack-ccm") >= {"openstacksdk", "keystoneauth1"}
 
 

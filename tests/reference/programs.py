@@ -11,11 +11,13 @@ from lib.ccm import options as manager_options
 from lib.osdpl.daemon import options as osdpl_options
 from lib.process import command_line, flags
 from tests.reference import sheets
+from zvirt_ccm import main as zvirt_ccm
 
 FLAGS: Mapping[str, tuple[flags.Flag[object], ...]] = {
     "openstack-ccm": manager_options.FLAGS,
     "dvp-ccm": dvp_ccm.FLAGS,
     "capdvp": capdvp.FLAGS,
+    "zvirt-ccm": zvirt_ccm.FLAGS,
     "csi-controller": csi_controller.FLAGS,
     "csi-node": csi_node.FLAGS,
     "cloud-data-discoverer": discoverer.FLAGS,

@@ -11,6 +11,7 @@ COMPONENTS = (
     "openstack-ccm",
     "dvp-ccm",
     "capdvp",
+    "zvirt-ccm",
     "csi-controller",
     "csi-node",
     "cloud-data-discoverer",

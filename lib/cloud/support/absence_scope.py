@@ -13,14 +13,27 @@ from lib.cloud import errors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ScopeWords:
+    """How a cloud calls the two parts of a scope, in errors."""
+
+    project: str = "project"
+    region: str = "region"
+
+
+PROJECT_AND_REGION = ScopeWords()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
     """One project in one region; the project by ID, which is unambiguous."""
 
     project_id: str
     region: str
+    words: ScopeWords = PROJECT_AND_REGION
 
     def __str__(self) -> str:
-        return f"project {self.project_id!r}, region {self.region!r}"
+        project = f"{self.words.project} {self.project_id!r}"
+        return f"{project}, {self.words.region} {self.region!r}"
 
 
 @dataclasses.dataclass(slots=True)
@@ -49,10 +62,12 @@ class Guard:
         project_id: Callable[[], str],
         region: str,
         memory: HomeMemory | None = None,
+        words: ScopeWords = PROJECT_AND_REGION,
     ) -> None:
         """project_id: returns the project of the current token; may authenticate."""
         self._project_id = project_id
         self._region = region
+        self._words = words
         self.memory = memory or HomeMemory()
 
     def here(self) -> Scope:
@@ -61,7 +76,7 @@ class Guard:
         Raises:
             CloudError: authentication failed.
         """
-        return Scope(self._project_id(), self._region)
+        return Scope(self._project_id(), self._region, self._words)
 
     def observed(self) -> None:
         """Record that an ID was observed in the present project and region.

@@ -14,7 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud import errors
 from lib.cloud.support import calls, circuits
-from lib.cloud.zvirt import api_paths, config, documents, engine_refusals, http, sign_on
+from lib.cloud.zvirt import (
+    api_paths,
+    config,
+    documents,
+    engine_product,
+    engine_refusals,
+    http,
+    sign_on,
+)
 from lib.cloud.zvirt.documents import Entity, Item
 from lib.process.shared_read import SharedRead
 
@@ -103,13 +111,27 @@ class EngineClient:
         call = _Call("GET", "", {}, "read the API")
         return _one(self._send(call, timeout_s), call).entity
 
+    def product(self, timeout_s: float = TIMEOUT_S) -> engine_product.EngineProduct:
+        """Return what the engine is.
+
+        Raises:
+            Unsupported: its API is too old.
+            CloudError: it is none, or it is not known.
+        """
+        return engine_product.of_root(self.root(timeout_s), self._settings())
+
     def get(
-        self, path: str, follow: Sequence[str] = (), timeout_s: float = TIMEOUT_S
+        self,
+        path: str,
+        follow: Sequence[str] = (),
+        timeout_s: float = TIMEOUT_S,
+        witness: str = "",
     ) -> Item | None:
         """Read one object by ID; None: the engine reports that it does not exist.
 
         A gateway may answer 404, too, and so does an engine whose user has lost its
         permissions: an absence counts while the root answers, and the witness.
+        witness: empty: the usual one.
 
         Raises:
             CloudError: it is not known.
@@ -122,26 +144,23 @@ class EngineClient:
         response = self._send(call, timeout_s, absent_ok=True)
         if response.status != 404:
             return _one(response, call)
-        self._check_witness(call, deadline)
+        self._check_witness(call, witness or self._witness, deadline)
         return None
 
-    def _check_witness(self, call: _Call, deadline: float) -> None:
+    def _check_witness(self, call: _Call, path: str, deadline: float) -> None:
         """Check that the engine answers, and still shows what certainly exists.
 
         Raises:
             CloudError: an absence would not be reliable.
         """
-        if not self._witness:
+        if not path:
             self.root(deadline - self._clock())
             return
-        witness = _Call(
-            "GET", self._witness, {}, api_paths.operation("read", self._witness)
-        )
+        witness = _Call("GET", path, {}, api_paths.operation("read", path))
         response = self._send(witness, deadline - self._clock(), absent_ok=True)
         if response.status == 404:
             raise errors.Forbidden(
-                f"absence is not reliable: the engine does not show {self._witness}"
-                " either",
+                f"absence is not reliable: the engine does not show {path} either",
                 operation=call.operation,
                 resource=call.resource,
             )

@@ -17,10 +17,14 @@ _OPERATION = "read the API"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EngineProduct:
-    """One engine. id: of this installation. version: with all its parts."""
+    """One engine. id: of this installation. version: with all its parts.
+
+    vms: number of its VMs; None: it does not show that to this user.
+    """
 
     id: str
     version: str
+    vms: int | None = None
 
 
 def of_root(root: documents.Entity, settings: config.EngineConfig) -> EngineProduct:
@@ -41,7 +45,12 @@ def of_root(root: documents.Entity, settings: config.EngineConfig) -> EngineProd
     if number < OLDEST:
         message = _sentence(settings, f"API {text} is too old")
         raise errors.Unsupported(message, operation=_OPERATION)
-    return EngineProduct(str(product.instance_id), version.full_version or text)
+    summary = root.summary and root.summary.vms
+    return EngineProduct(
+        str(product.instance_id or ""),
+        version.full_version or text,
+        summary.total if summary else None,
+    )
 
 
 def _sentence(settings: config.EngineConfig, problem: str) -> str:

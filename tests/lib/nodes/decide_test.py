@@ -309,6 +309,30 @@ def test_addresses_that_could_not_be_read_keep_the_taint(
     assert (outcome.actions, outcome.requeue_after_s) == ((), decide.POLL_S)
 
 
+@pytest.mark.parametrize("age_s", [0.0, decide.NO_ADDRESS_S - 1, decide.NO_ADDRESS_S])
+def test_an_instance_without_addresses_keeps_the_taint_and_is_reported_late(
+    age_s: float, make_node: Make, make_instance: Make
+) -> None:
+    """The cloud knows why; the text of the Event does not change."""
+    node = make_node(taints=NEW, provider_id="")
+    instance = dataclasses.replace(
+        make_instance(addresses=()),
+        addresses_known=False,
+        no_addresses_reason="no guest agent",
+    )
+    snapshot = Snapshot(node, SYNC, age_s=age_s, instance=Seen(instance))
+    outcome = decide.decide(snapshot, SETTINGS)
+    events = [action for action in outcome.actions if isinstance(action, RecordEvent)]
+    assert len(events) == len(outcome.actions) == (age_s >= decide.NO_ADDRESS_S)
+    assert {(event.reason, event.message) for event in events} <= {
+        (
+            "AddressesUnknown",
+            "the instance's addresses are unknown: no guest agent",
+        )
+    }
+    assert outcome.requeue_after_s == max(decide.POLL_S, age_s * decide.POLL_PER_AGE)
+
+
 def test_a_flavor_that_is_gone_keeps_the_taint(
     make_node: Make, make_instance: Make
 ) -> None:

@@ -1,0 +1,1 @@
+"""zvirt-ccm: the cloud controller manager of clusters in VMs of zVirt."""

@@ -1,0 +1,1 @@
+"""Instances: VMs of an engine become instances of the model."""
