@@ -32,6 +32,13 @@ PARENT_KUBECONFIG = flags.Flag(
     "Path of the kubeconfig of the parent cluster, with --cloud=dvp; empty:"
     " DVP_KUBERNETES_CONFIG_BASE64.",
 )
+DATA_CENTER = flags.Flag(
+    "data-center",
+    kinds.TEXT,
+    "",
+    "Name or ID of the data center of the cluster, with --cloud=zvirt; empty: the only"
+    " one that the user of the engine sees.",
+)
 HELP = """Publish flavors, images, zones and volume types of the cloud in the cluster.
 
 Updates the Secret with the discovery data, the InstanceTypesCatalog and, optionally, a
@@ -88,6 +95,29 @@ def _dvp_problems(document: object) -> tuple[str, ...]:
     return tuple(dvp.problems(document))
 
 
+def _zvirt(
+    values: flags.Values, env: Mapping[str, str]
+) -> Callable[[Observers], Opened]:
+    from cloud_data_discoverer import zvirt
+
+    return zvirt.source(env, AGENT, values[DATA_CENTER]).open
+
+
+def _zvirt_problems(document: object) -> tuple[str, ...]:
+    from cloud_data_discoverer import zvirt
+
+    return tuple(zvirt.problems(document))
+
+
+ZVIRT = providers.Provider(
+    provisioner="csi.ovirt.org",
+    type_parameter="storageDomainName",
+    parameters=(("thinProvisioning", "false"),),
+    access_deployment="d8-cloud-provider-zvirt/cloud-data-discoverer",
+    problems=_zvirt_problems,
+    lasting=("storageDomains",),
+)
+"""Source: deckhouse, modules/030-cloud-provider-zvirt."""
 DVP = providers.Provider(
     provisioner="csi.dvp.deckhouse.io",
     type_parameter="dvpStorageClass",
@@ -102,12 +132,14 @@ PROVIDERS: Mapping[str, DiscoveredCloud] = {
         openstack_provider.OPENSTACK, _openstack, _openstack_reference
     ),
     "dvp": DiscoveredCloud(DVP, _dvp, lambda: None),
+    "zvirt": DiscoveredCloud(ZVIRT, _zvirt, lambda: None),
 }
 CLOUDS = tuple(PROVIDERS)
 CLOUD = options.cloud(CLOUDS)
 FLAGS = (
     *options.table(CLOUDS, openstack_provider.OPENSTACK.access_deployment),
     PARENT_KUBECONFIG,
+    DATA_CENTER,
 )
 
 

@@ -66,6 +66,12 @@ def fill(engine: Engine) -> None:
     engine.records.commit()
 
 
+def _data_center(name: str) -> str:
+    """Return the ID of a data center."""
+    is_first = name == DATA_CENTER
+    return identifier("data center" if is_first else f"data center {name}")
+
+
 def add_place(
     engine: Engine, data_center: str, cluster: str, hosts: Sequence[str] = ()
 ) -> str:
@@ -75,7 +81,7 @@ def add_place(
     center = engine.add(
         "data_center",
         types.DataCenter(
-            id=identifier("data center" if is_first else f"data center {data_center}"),
+            id=_data_center(data_center),
             name=data_center,
             status=types.DataCenterStatus.UP,
             storage_format=types.StorageFormat.V5,
@@ -117,29 +123,37 @@ def _x86() -> types.Architecture:
 
 
 def _storage(engine: Engine) -> None:
-    for name, kind, is_master in (
-        (NFS, types.StorageType.NFS, True),
-        (ISCSI, types.StorageType.ISCSI, False),
-    ):
-        domain = types.StorageDomain(
-            id=identifier(name),
-            name=name,
-            type=types.StorageDomainType.DATA,
-            storage=types.HostStorage(type=kind),
-            storage_format=types.StorageFormat.V5,
-            master=is_master,
-            available=10_000 * _GIB,
-            used=100 * _GIB,
-            committed=0,
-            external_status=types.ExternalStatus.OK,
-            critical_space_action_blocker=5,
-            warning_low_space_indicator=10,
-            wipe_after_delete=False,
-            discard_after_delete=False,
-            backup=False,
-            data_centers=[types.DataCenter(id=identifier("data center"))],
-        )
-        engine.add("storage_domain", domain, status="active")
+    add_domain(engine, NFS, "data", DATA_CENTER)
+    add_domain(engine, ISCSI, "data", DATA_CENTER, types.StorageType.ISCSI)
+
+
+def add_domain(
+    engine: Engine,
+    name: str,
+    kind: str,
+    data_center: str,
+    storage: types.StorageType = types.StorageType.NFS,
+) -> None:
+    """Create a storage domain. kind: such as data, iso or export."""
+    domain = types.StorageDomain(
+        id=identifier(name),
+        name=name,
+        type=types.StorageDomainType(kind),
+        storage=types.HostStorage(type=storage),
+        storage_format=types.StorageFormat.V5,
+        master=name == NFS,
+        available=10_000 * _GIB,
+        used=100 * _GIB,
+        committed=0,
+        external_status=types.ExternalStatus.OK,
+        critical_space_action_blocker=5,
+        warning_low_space_indicator=10,
+        wipe_after_delete=False,
+        discard_after_delete=False,
+        backup=False,
+        data_centers=[types.DataCenter(id=_data_center(data_center))],
+    )
+    engine.add("storage_domain", domain, status="active")
 
 
 def _networks(engine: Engine) -> None:

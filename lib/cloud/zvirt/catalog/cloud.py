@@ -1,0 +1,143 @@
+"""The catalog of one data center: storage domains for data, and disks of a cluster.
+
+A cycle lists data centers, the domains of one of them, and disks where they are asked
+for; nothing is kept between cycles but which domains the last one had.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from ovirtsdk4 import types
+
+from lib.cloud import catalog, errors
+from lib.cloud.catalog import CatalogPart
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.zvirt import client, disk_tags
+from lib.cloud.zvirt.catalog import domains_document
+from lib.cloud.zvirt.catalog.domains_document import Domain
+from lib.cloud.zvirt.documents import Item
+
+T = TypeVar("T")
+READ_TIMEOUT_S = 120.0
+_OF_DOMAINS = frozenset({CatalogPart.DOCUMENT, CatalogPart.STORAGE_TYPES})
+_FLAG = "--data-center"
+
+
+class EngineCatalog:
+    """Implements `lib.cloud.catalog.Catalog`."""
+
+    def __init__(self, access: client.EngineClient, data_center: str = "") -> None:
+        """data_center: name or ID of that of the cluster; empty: the only one."""
+        self._access = access
+        self._data_center = data_center
+        self._known: frozenset[str] = frozenset()
+        self._last: Mapping[str, bool] = {}
+
+    @property
+    def parts(self) -> frozenset[CatalogPart]:
+        """See the protocol; VMs have no sizes to choose from, and no conditions."""
+        return _OF_DOMAINS | {CatalogPart.VOLUMES}
+
+    def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
+        """See the protocol."""
+        domains: Seen[tuple[Domain, ...]] | Unknown = Seen(())
+        if _OF_DOMAINS & request.parts:
+            domains = _caught(self._domains)
+        return catalog.CatalogReading(
+            document=(
+                _of(domains, lambda read: self._document(read, request))
+                if CatalogPart.DOCUMENT in request.parts
+                else None
+            ),
+            volumes=(
+                _caught(lambda: self._volumes(request.cluster_id))
+                if CatalogPart.VOLUMES in request.parts
+                else None
+            ),
+            storage_types=(
+                _of(domains, domains_document.storage_types)
+                if CatalogPart.STORAGE_TYPES in request.parts
+                else None
+            ),
+        )
+
+    def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
+        """See the protocol; the data center of the domain must be shown, too."""
+        return _caught(lambda: self._has(type_id))
+
+    def _has(self, type_id: str) -> bool:
+        witness = f"datacenters/{self._center().id}"
+        path = f"storagedomains/{type_id}"
+        return self._access.get(path, witness=witness) is not None
+
+    def _document(
+        self, domains: tuple[Domain, ...], request: catalog.CatalogRequest
+    ) -> catalog.Document:
+        """Write the document.
+
+        A domain that is missing for the first time stays as it is, then it is disabled.
+        """
+        present = {domain.name: domain.is_enabled for domain in domains}
+        gone = dict.fromkeys(self._known - present.keys(), False)
+        former = {**gone, **self._last}
+        self._known |= present.keys()
+        self._last = present
+        return domains_document.write(domains, former, request.installer_document)
+
+    def _domains(self) -> tuple[Domain, ...]:
+        """Return the domains for data. Only a data center shows their status."""
+        path = f"datacenters/{self._center().id}/storagedomains"
+        items = self._access.list(path, timeout_s=READ_TIMEOUT_S)
+        return tuple(
+            Domain(item.id, str(item.entity.name or ""), item.status)
+            for item in items
+            if item.entity.type == types.StorageDomainType.DATA and item.entity.name
+        )
+
+    def _center(self) -> Item:
+        """Return the data center of the cluster.
+
+        Raises:
+            InvalidRequest: there is none of that name, or several without one.
+        """
+        centers = self._access.list("datacenters", timeout_s=READ_TIMEOUT_S)
+        chosen = self._data_center
+        matches = [
+            item for item in centers if chosen in ("", item.id, item.entity.name)
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        known = ", ".join(sorted(str(item.entity.name) for item in centers)) or "none"
+        value = f'unsupported value "{chosen}"' if chosen else "not set"
+        raise errors.InvalidRequest(
+            f"{_FLAG}: {value}: must be one of the data centers of the engine: {known}",
+            operation="list datacenters",
+        )
+
+    def _volumes(self, cluster_id: str) -> tuple[catalog.CatalogVolume, ...]:
+        disks = self._access.list_all("disks", timeout_s=READ_TIMEOUT_S)
+        return tuple(
+            catalog.CatalogVolume(
+                item.id,
+                str(item.entity.alias or item.entity.name or ""),
+                is_in_creation=item.status == "locked",
+            )
+            for item in disks
+            if disk_tags.cluster_of(item.entity.description) == cluster_id
+        )
+
+
+def _caught(read: Callable[[], T]) -> Seen[T] | Unknown:
+    try:
+        return Seen(read())
+    except errors.CloudError as error:
+        return Unknown(error)
+
+
+def _of(
+    domains: Seen[tuple[Domain, ...]] | Unknown,
+    make: Callable[[tuple[Domain, ...]], T],
+) -> Seen[T] | Unknown:
+    if isinstance(domains, Unknown):
+        return domains
+    return _caught(lambda: make(domains.value))
