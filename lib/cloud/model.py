@@ -52,14 +52,14 @@ class Phase(enum.Enum):
 class Instance:
     """One VM.
 
-    addresses: in the order in which a Node shows them; may be empty while the
-    network is being set up. addresses_known: False when they could not be read though
-    the instance was; addresses is empty then, and no_addresses_reason is the reason as a
-    clause where the cloud itself has none. instance_type: None when the cloud no
-    longer knows it; type_problem is the reason then, as a clause.
-    zone, region: empty when the cloud has none; already fit to be label values.
-    labels: further Node labels of this cloud, key to value. address_problem: why the
-    addresses that it has are ignored; empty: they are not.
+    addresses: in the order in which a Node shows them; may be empty while the network
+    is being set up. addresses_known: False when they could not be read though the
+    instance was; addresses is empty then, and no_addresses_reason is the reason as a
+    clause where the cloud itself has none. instance_type: None when the cloud no longer
+    knows it; type_problem is the reason then, as a clause. zone, region: empty when the
+    cloud has none; already fit to be label values. labels: further Node labels of this
+    cloud, key to value. address_problem: why the addresses that it has are ignored;
+    empty: they are not.
     """
 
     id: InstanceId

@@ -116,7 +116,7 @@ class EngineClient:
 
         Raises:
             Unsupported: its API is too old.
-            CloudError: it is none, or it is not known.
+            CloudError: it is not an engine, or it is not known.
         """
         return engine_product.of_root(self.root(timeout_s), self._settings())
 

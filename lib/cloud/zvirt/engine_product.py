@@ -31,7 +31,7 @@ def of_root(root: documents.Entity, settings: config.EngineConfig) -> EngineProd
     """Return the product of the root of an API.
 
     Raises:
-        Unavailable: it is none of an engine.
+        Unavailable: it is not that of an engine.
         Unsupported: its API is too old.
     """
     product = getattr(root, "product_info", None)

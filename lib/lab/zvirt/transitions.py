@@ -23,7 +23,7 @@ class EngineRule:
     """One rule. section: the facts. assumed: what they do not contain.
 
     status, text: of a refusal; the text names its fields in braces. delay_s: of a
-    transition that happens later; None: it is none.
+    transition that happens later; None for any other rule.
     """
 
     section: str

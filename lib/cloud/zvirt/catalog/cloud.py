@@ -98,7 +98,7 @@ class EngineCatalog:
         """Return the data center of the cluster.
 
         Raises:
-            InvalidRequest: there is none of that name, or several without one.
+            InvalidRequest: none has that name, or no name selects one of several.
         """
         centers = self._access.list("datacenters", timeout_s=READ_TIMEOUT_S)
         chosen = self._data_center
