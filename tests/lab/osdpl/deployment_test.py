@@ -552,8 +552,11 @@ _GRANTED_ON = "a Role or ClusterRole of the charts grants it: nobody grants more
 UNUSED: Mapping[tuple[str, str, str], str] = {
     **{
         (group, resource, ""): _GRANTED_ON
-        for group in ("", "extensions", "batch", "apps")
-        for resource in "services endpoints pods secrets jobs daemonsets".split()
+        for group in ("", "extensions", "batch", "apps", "discovery.k8s.io")
+        for resource in (
+            *("services", "endpoints", "endpointslices"),
+            *("pods", "secrets", "jobs", "daemonsets"),
+        )
         # Of these each granted verb is used.
         if (group, resource)
         not in (("", "secrets"), ("batch", "jobs"), ("apps", "daemonsets"))
