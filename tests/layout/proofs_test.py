@@ -57,12 +57,14 @@ OWN = {
         "lab/discovery:",
         "lab/dvp:account",
         "lab/dvp:discoverer",
+        "lab/layouts:applied",  # data of layouts against their schema
     ),
     "lib/discovery/dvp": ("lab/discovery:kinds", "lab/dvp:account"),
     "lib/discovery/openstack": (
         "bench:discovery",
         "lab/discovery:",
         "lab/dvp:discoverer",
+        "lab/layouts:applied",
     ),
     "lib/volumes": CSI,
     "lib/csi": CSI,
