@@ -34,7 +34,7 @@ ROWS: dict[str, tuple[tuple[str, ...], int, str]] = {
         2,
         '--volume-cluster-id: invalid value "kubernetes": must be a UUID',
     ),
-    "a cluster that does not answer": ((), 1, "namespaces"),
+    "a cluster that does not answer": ((), 1, "deployments"),
 }
 
 
