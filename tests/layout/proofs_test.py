@@ -42,6 +42,7 @@ PACKAGED = (
     "lab/pods:",
     "lab/kubelet:demo-long",
     "lab/osdpl:demo-long",
+    "lab/osdpl:page-long",
     "lab/services:pages-long",
     "lab/services:restore-long",
     "lab/tool:commands-long",
