@@ -1,5 +1,5 @@
 # Addresses of states that the reference wrote. Ports of additional networks have names
-# here and numbers there: `mooring layouts recover` prints their blocks.
+# here and numbers there: docs/layouts.md says what to do with them.
 moved {
   from = module.static-node.openstack_networking_port_v2.port[0]
   to   = module.static_node.module.main_port.openstack_networking_port_v2.port
