@@ -405,7 +405,8 @@ def idle(name: str, lease: LeaseHolder | None, now: datetime.datetime) -> str:
     if lease is None or lease.renewed_at is None:
         return ""
     age_s = (now - lease.renewed_at).total_seconds()
-    if lease.holder and age_s <= lease.duration_s + _TAKEN_OVER_S:
+    held_s = lease.duration_s if lease.holder else 0
+    if age_s <= held_s + _TAKEN_OVER_S:
         return ""
     last = f"was last renewed {max(age_s, 0.0):.0f} s ago"
     state = f"{last} by {lease.holder}" if lease.holder else f"is released, and {last}"
