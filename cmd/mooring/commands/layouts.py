@@ -46,7 +46,7 @@ def list_layouts(output: str) -> None:
 @click.argument("file", type=paths.FILE)
 @outputs.option
 def check(file: pathlib.Path, output: str) -> None:
-    """Print the objects that each root would create, or all problems of the inputs.
+    """Print what each root would create, or all problems.
 
     FILE: YAML documents OpenStackClusterConfiguration and ClusterConfiguration.
     """

@@ -94,10 +94,12 @@ def services(  # noqa: PLR0913 - one argument for each option
         from lib.ccm import previews
 
         reach.quiet()
+        described = target.configured()
+        described.plans()  # refused here where load balancers are disabled
         api = target.api()
         manager = daemon.ManagerDeployment.of(target.provider, api)
         configured = forwarding(
-            target.configured(), manager, forwarded_annotations, forwards_external_ips
+            described, manager, forwarded_annotations, forwards_external_ips
         )
         balancers, explain = configured.plans()
         request = previews.ServicesRequest(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def volumes(
     kubeconfig: str, context: str, cloud: str, output: str, is_detailed: bool
 ) -> None:
-    """Show which volumes, claims and StorageClasses the CSI driver refuses.
+    """Show volumes and claims that the CSI driver refuses.
 
     For a change from a driver that accepts them. Only reads of the Kubernetes API.
     """
