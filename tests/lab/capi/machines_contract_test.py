@@ -215,12 +215,13 @@ def scope(live: Live) -> str:
 def labels(live: Live) -> str:
     """The core finds the version by them: references have none."""
     for document in definitions(live).values():
-        for contract in ("v1beta1", "v1beta2"):
-            label = document["metadata"]["labels"][f"{GROUP}/{contract}"]
-            assert label == document["spec"]["versions"][0]["name"]
+        labels = document["metadata"]["labels"]
+        version = document["spec"]["versions"][0]["name"]
+        assert labels[f"{GROUP}/v1beta2"] == version
+        assert f"{GROUP}/v1beta1" not in labels, "it is not met"
     reference = live.get(MACHINES)["spec"]["infrastructureRef"]
     assert reference == cluster_objects.reference(DVP_MACHINES, live.name)
-    return "v1beta1, v1beta2"
+    return "v1beta2"
 
 
 @row("InfraCluster endpoint")
