@@ -203,7 +203,7 @@ def test_leftovers_of_machines_are_found_and_deleted(stage: Stage) -> None:
 
 
 GOOD = (
-    r"OK .* Cluster API serves v1beta2; 3 CRDs with \S+/v1beta1, \S+/v1beta2",
+    r"OK .* Cluster API serves v1beta2; 4 CRDs with \S+/v1beta2",
     r"OK .* capdvp 0\.1\.0 runs as kube-system/capdvp",
     r"OK .* system:serviceaccount:kube-system:capdvp has all \d+ permissions",
     r"OK .* capdvp: all 33",

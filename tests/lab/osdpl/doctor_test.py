@@ -346,14 +346,14 @@ def doctor(site: OperatorStage, *words: str) -> tuple[int, list[dict[str, str]]]
             "--output=json",
         ],
     )
-    start = result.output.index("[\n")
-    return result.exit_code, list(json.loads(result.output[start:]))
+    start = result.output.index("{\n")
+    return result.exit_code, list(json.loads(result.output[start:])["checks"])
 
 
 def test_each_check_is_good(site: OperatorStage) -> None:
     code, lines = doctor(site)
     for line in lines:
-        print(f"{line['state']:4} {line['check']:16} {line['text'][:120]}")
+        print(f"{line['state']:4} {line['check']:16} {line['message'][:120]}")
     assert code == 0
     assert {line["check"] for line in lines} == set(findings.CHECKS)
     # The object is a draft: nothing was generated yet.
