@@ -59,6 +59,7 @@ class Request:
 def document(name: str, tree: Tree, **status: Any) -> dict[str, Any]:
     """Return the object of an example: a draft, so that nothing is done for it."""
     manifest = deployment.manifest(SOURCE, name)
+    del manifest["spec"]["features"]["glance"]  # rows have backends of their own
     own = {key: value for key, value in tree.items() if key[0] != "_"}
     spec = merge.merge(manifest["spec"], own)
     forced = ",".join(tree.get("_forced", ()))
