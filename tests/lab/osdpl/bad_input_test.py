@@ -115,8 +115,7 @@ ROWS = (
     Row(
         "unknown field",
         lambda spec: spec.update(colour="blue"),
-        ("colour",),
-        by_schema=True,
+        ("spec.colour", "must be one of the known fields: artifacts, common"),
     ),
     Row(
         "version without images",
