@@ -149,7 +149,7 @@ ROWS = (
         "version that no contract covers",
         source("", version="1.0.0"),
         ("releases.version", "1.0.0", "2025.1.0 on"),
-        reason="Failed",
+        reason="Refused",
     ),
     Row(
         "version that the source lacks",
