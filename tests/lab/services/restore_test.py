@@ -17,7 +17,7 @@ from lib.lab.kube.kube_objects import Json
 from lib.lab.run import waiting
 from tests.harness.daemons import tool
 from tests.harness.docs import pages
-from tests.harness.openstack import balancers, inventory
+from tests.harness.openstack import inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Room
 
@@ -128,29 +128,7 @@ def test_a_cluster_is_restored_with_its_addresses(room: Room) -> None:
     assert taken.returncode == 1
     # While the daemon takes the listeners over, they carry tags of both Services.
     assert re.search("which exists|is used by several Services", taken.stderr)
-    other = served(room, LATE)
-    assert other != before[LATE]
-    spare = services.balancer_id(room.services.get(LATE) or {})
-    adopt(room, old[LATE], LATE)
-    waiting.until(
-        "the address of old is back",
-        lambda: services.addresses(room.services.get(LATE)) == before[LATE],
-    )
-
-    def is_named() -> bool:
-        events = room.services.events().get(LATE, ())
-        return any(
-            event.reason == "CleanupIncomplete" and spare in event.message
-            for event in events
-        )
-
-    waiting.until("the other load balancer is named", is_named)
-    assert "mooring.io/confirm-deletion" in PAGE.read_text()
-    room.services.change(LATE, {"mooring.io/confirm-deletion": spare})
-    waiting.until(
-        "the other load balancer is deleted",
-        lambda: set(balancers.listed(room.mine.connection, balancers.BALANCERS))
-        == set(old.values()),
-    )
-    assert {name: served(room, name) for name in old} == before
+    assert {name: served(room, name) for name in (EARLY, BARE)} == {
+        name: before[name] for name in (EARLY, BARE)
+    }
     room.services.clear()
