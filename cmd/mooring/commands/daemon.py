@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 
 _NAME, _NAMESPACE = "--leader-elect-resource-name", "--leader-elect-resource-namespace"
 
+cluster_id_option = click.option(
+    "--cluster-id",
+    default="",
+    help="Cluster ID of the daemon (default: that of its Deployment, or the UID of"
+    " namespace kube-system).",
+)
+cluster_name_option = click.option(
+    "--cluster-name",
+    default="",
+    help="Cluster name of the daemon (default: that of its Deployment, or kubernetes).",
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ManagerDeployment:

@@ -89,17 +89,8 @@ class Choice:
     default="0",
     help="Only resources of at least this age; younger than 10m are never listed.",
 )
-@click.option(
-    "--cluster-id",
-    default="",
-    help="Cluster ID of the daemon (default: that of its Deployment, or the UID of"
-    " namespace kube-system).",
-)
-@click.option(
-    "--cluster-name",
-    default="",
-    help="Cluster name of the daemon (default: that of its Deployment, or kubernetes).",
-)
+@daemon.cluster_id_option
+@daemon.cluster_name_option
 @click.option(
     "--volume-cluster-id",
     default="",

@@ -43,17 +43,8 @@ _LABELS = {
 @click.argument("names", nargs=-1, metavar="[NAME | NAMESPACE/NAME]...")
 @reach.options("mooring-plan")
 @click.option("-n", "--namespace", default="", help="Only Services of this namespace.")
-@click.option(
-    "--cluster-id",
-    default="",
-    help="Cluster ID of the daemon (default: that of its Deployment, or the UID of"
-    " namespace kube-system).",
-)
-@click.option(
-    "--cluster-name",
-    default="",
-    help="Cluster name of the daemon (default: that of its Deployment, or kubernetes).",
-)
+@daemon.cluster_id_option
+@daemon.cluster_name_option
 @click.option(
     "--deep",
     "is_deep",

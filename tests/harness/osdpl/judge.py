@@ -1,7 +1,8 @@
 """Judges the objects of all releases together, as a cluster would meet them. Pure.
 
-Each rule yields what can't work once the releases are installed: an object that nobody
-makes, an image of another OpenStack, a wait that never ends, a pod that fits no node.
+Each rule yields what can't work once the releases are installed: an object that no
+release creates, an image of another OpenStack, a wait that never ends, a pod that fits
+no node.
 """
 
 import re
@@ -152,7 +153,7 @@ def _variable_keys(source: Manifest) -> Iterator[tuple[str, str, str]]:
 
 
 def awaited(cloud: CloudManifests) -> Iterator[JudgeFinding]:
-    """Yield what an init container waits for and nobody makes.
+    """Yield each object that an init container awaits and no release creates.
 
     Source: kubernetes-entrypoint, README: variables DEPENDENCY_*.
     """

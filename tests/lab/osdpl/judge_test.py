@@ -145,7 +145,7 @@ def plant_headless(manifests: Manifests, values: Values) -> None:
 
 
 def plant_replicas(manifests: Manifests, values: Values) -> None:
-    """Take a server of the cache away that programs are told of."""
+    """Remove a server of the cache that programs are configured with."""
     sets = [x for x in manifests["openstack-memcached"] if x["kind"] == "StatefulSet"]
     sets[0]["spec"]["replicas"] = 1
 

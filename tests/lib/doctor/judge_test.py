@@ -410,7 +410,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     ),
     ("lease just before it", one(judge.lease("l", held(75), NOW)), "WARN", "has stop"),
     (
-        "lease that nobody takes over",
+        "lease without a new holder",
         one(judge.lease("l", held(76), NOW)),
         "FAIL",
         "renewed 76 s ago, and expired after 15 s: its holder has stopped; remedy:",

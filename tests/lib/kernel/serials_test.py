@@ -103,7 +103,7 @@ def test_a_silent_disk_is_asked_again_after_a_while(
 def test_the_next_disk_of_a_name_is_asked_too(
     machine: Machine, sys: pathlib.Path
 ) -> None:
-    """Name and number are those of the disk before."""
+    """The new disk has the name and device number of the former."""
     machine.shown()
     (sys / "block/vdb/diskseq").write_text("77\n")
     answer(sys, "vdb", "another")

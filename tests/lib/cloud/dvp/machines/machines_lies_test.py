@@ -34,7 +34,7 @@ class Lie:
 
 
 class Lying:
-    """Answers of a parent, changed while a lie is told."""
+    """Answers of a parent, which are wrong for a time."""
 
     def __init__(self, stage: Stage) -> None:
         self.lie: Lie | None = None
