@@ -8,7 +8,7 @@ import binascii
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -245,14 +245,17 @@ def _list(api: client.Api, component: str, timeout_s: float) -> Sequence[_Deploy
     return tuple(listed.items)
 
 
-def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
-    """Return the Secret that the Deployment of a component mounts: one call.
+def find(
+    api: client.Api, component: str, timeout_s: float, variables: Collection[str] = ()
+) -> SecretKey:
+    """Return the Secret that the Deployment of a component reads: one call.
 
-    component: value of the label of the chart's Deployment.
+    component: value of the label of the chart's Deployment. variables: those of the
+    configuration, where no flag names its file: values are keys of the Secret.
 
     Raises:
-        ConfigError: there is no such Deployment, or several; its --cloud-config is not
-            a file of a Secret.
+        ConfigError: there is no such Deployment, or several; neither its --cloud-config
+            nor a variable is of a Secret.
         KubeError: the Deployments cannot be listed.
     """
     label = f"{components.LABEL}={component}"
@@ -274,7 +277,7 @@ def find(api: client.Api, component: str, timeout_s: float) -> SecretKey:
             f"not set, and several Deployments have the label {label} ({names}): must"
             f" be the path of a file, or {SECRET_FLAG} NAMESPACE/NAME[/KEY]"
         )
-    return _mounted(deployments[0])
+    return _mounted(deployments[0], variables)
 
 
 def every(
@@ -317,8 +320,8 @@ def _attempted(deployment: _Deployment) -> SecretKey | config.ConfigError:
         return error
 
 
-def _mounted(deployment: _Deployment) -> SecretKey:
-    """Return the key that the file of one of FLAGS is."""
+def _mounted(deployment: _Deployment, variables: Collection[str] = ()) -> SecretKey:
+    """Return the key that the file of one of FLAGS is, or the Secret of variables."""
     pod = deployment.spec.template.spec
     title = f"Deployment {deployment.metadata.key}"
     for container in pod.containers:
@@ -335,7 +338,28 @@ def _mounted(deployment: _Deployment) -> SecretKey:
                     f" or set {FLAG} or {SECRET_FLAG}"
                 )
             return where
-    raise _problem(f"{title}: no container has {FLAG}; set {FLAG} or {SECRET_FLAG}")
+    for container in pod.containers:
+        if where := _of_variables(deployment, container, variables):
+            return where
+    names = ", ".join((FLAG, *variables))
+    raise _problem(f"{title}: no container has {names}; set {FLAG} or {SECRET_FLAG}")
+
+
+def _of_variables(
+    deployment: _Deployment, container: pods.Container, names: Collection[str]
+) -> SecretKey | None:
+    """Return the Secret of variables, or of the files at the paths in NAME_FILE."""
+    for variable in container.env:
+        source = variable.value_from
+        if variable.name in names and source is not None and source.secret_key_ref:
+            secret, namespace = source.secret_key_ref, deployment.metadata.namespace
+            return SecretKey(namespace, secret.name, variables=container.env)
+        if variable.name.removesuffix("_FILE") in names and variable.value:
+            path = pathlib.PurePosixPath(variable.value)
+            where = _of_file(deployment, container, path)
+            if where is not None:
+                return dataclasses.replace(where, key="")
+    return None
 
 
 def _flag_values(words: Sequence[str]) -> list[str]:

@@ -127,7 +127,7 @@ class _EveryName(tuple[str, ...]):
 
 @click.command("simulated-kubelets", hidden=True)
 @click.option("--kubeconfig", type=paths.FILE, required=True)
-@providers.lab_option
+@providers.option
 @click.option("--existing-cloud", required=True)
 @click.option("--existing-file", default="")
 @click.option("--name", "names", multiple=True, required=True)

@@ -74,8 +74,7 @@ class Provider:
     the manifest of the rights that `doctor` judges. config_help: of
     `--cloud-config`. config_keys: usual keys of the configuration in a Secret; the
     first that exists. existing_flag, existing_help: of `lab up`, to use a cloud that is
-    there already; empty: that is not possible. has_components: False: it has only a
-    lab yet, and other commands do not offer it.
+    there already; empty: that is not possible.
 
     load_balancer_annotations: those with the ID of a Service's load balancer; the first
     that is set. read: opens a configuration. remedies: of `doctor`. grounds: the cloud
@@ -108,7 +107,6 @@ class Provider:
     machines: "Callable[[], machine_api.MachineProvider] | None" = None
     chart: "Callable[[], chart.UmbrellaChart] | None" = None
     client_words: str = ""
-    has_components: bool = True
     has_path: bool = False
     lease: str = "cloud-controller-manager"
     driver: Callable[[], str] | None = None

@@ -33,13 +33,6 @@ def of(name: str) -> provider_entry.Provider:
 
 def option(command: F) -> F:
     """Add the option `--cloud` to a command."""
-    names = [name for name, known in PROVIDERS.items() if known.has_components]
-    choice = click.Choice(names)
-    return click.option("--cloud", type=choice, default=DEFAULT, help=HELP)(command)
-
-
-def lab_option(command: F) -> F:
-    """Add the option `--cloud` to a command of the lab, with clouds of labs alone."""
     choice = click.Choice(tuple(PROVIDERS))
     return click.option("--cloud", type=choice, default=DEFAULT, help=HELP)(command)
 

@@ -140,7 +140,12 @@ class Target:
         secret = self.cloud_config_secret
         where = deployed.parse(secret) if secret else None
         api = self.api()
-        where = where or deployed.find(api, self.provider.component, CALL_TIMEOUT_S)
+        where = where or deployed.find(
+            api,
+            self.provider.component,
+            CALL_TIMEOUT_S,
+            tuple(self.provider.variables.values()),
+        )
         return deployed.read(api, where, self.provider.config_keys, CALL_TIMEOUT_S)
 
 

@@ -9,34 +9,12 @@ import email.utils
 from collections.abc import Callable
 
 from lib.cloud import checkup, errors
-from lib.cloud.zvirt import client, config, engine_product, http
+from lib.cloud.zvirt import client, component_rights, config, engine_product, http
 from lib.process import clock
 
 _PERMISSIONS = "users/{}/permissions"
 _COLLECTIONS = ("templates", "vnicprofiles", "storagedomains", "clusters")
 """Collections of which objects of a cluster contain names or IDs."""
-NEEDED = {
-    "zvirt-ccm": ("login",),
-    "csi-controller": (
-        "login",
-        "create_disk",
-        "attach_disk",
-        "edit_disk_properties",
-        "delete_disk",
-        "configure_vm_storage",
-    ),
-    "capz-controller-manager": (
-        "login",
-        "create_vm",
-        "edit_vm_properties",
-        "delete_vm",
-        "vm_basic_operations",
-        "configure_vm_network",
-    ),
-}
-"""Permits by component. Source: ovirt-engine-api-model, Permit; ActionGroup."""
-MANAGER = "zvirt-ccm"
-
 REMEDIES = checkup.Remedies(
     credentials=(
         "write user and password of the engine, the user with its profile; after"
@@ -155,11 +133,11 @@ class EngineCheckup:
         return tuple(
             checkup.ComponentRights(
                 component,
-                component == MANAGER,
-                len(needed),
-                tuple(permit for permit in needed if permit not in held),
+                component == component_rights.MANAGER,
+                len(permits),
+                tuple(permit for permit in permits if permit not in held),
             )
-            for component, needed in NEEDED.items()
+            for component, permits in component_rights.COMPONENTS.items()
         )
 
     def offered(self) -> checkup.Offered:

@@ -38,9 +38,11 @@ _VARIABLES = (
     ("ZVIRT_CA_BUNDLE", "ZVIRT_CA_BUNDLE_FILE"),
 )
 """Each variable, and that with the path of a file which holds the value."""
-_FILES = dict(_VARIABLES)
+FILES = dict(_VARIABLES)
 _KEYS = ("ovirt_url", "ovirt_username", "ovirt_password", "ovirt_insecure")
 _CA_KEY = "ovirt_cafile"
+_NO_EFFECT = ("clusterid",)
+"""Keys that the references write, and that nothing reads."""
 API_PATH = "/ovirt-engine/api"
 _PATHS = ("", "/ovirt-engine", API_PATH)
 _BEGIN = "-----BEGIN CERTIFICATE-----"
@@ -106,11 +108,11 @@ class _Reader:
         return values[0] if values else _Value(names[0], "")
 
     def _is_set(self, name: str) -> bool:
-        variable = _FILES[name]
+        variable = FILES[name]
         return bool(self._env.get(name) or self._env.get(variable))
 
     def _one(self, name: str) -> _Value:
-        variable = _FILES[name]
+        variable = FILES[name]
         path, text = self._env.get(variable, ""), self._env.get(name, "")
         if path and text:
             self.problems.append(config.conflict(name, variable))
@@ -145,17 +147,20 @@ class _Raw:
 
 
 def read(
-    env: Mapping[str, str], now: datetime.datetime
+    env: Mapping[str, str], now: datetime.datetime, field: str = OVIRT_CONFIG
 ) -> source.ReadConfig[EngineConfig]:
     """Read the configuration of an environment, and which files it is in.
 
-    now: an authority that has expired is a problem.
+    now: an authority that has expired is a problem. field: what problems name in place
+    of OVIRT_CONFIG.
 
     Raises:
         ConfigError: with every problem.
     """
     reader = _Reader(env)
-    raw = _of_file(reader, env) if env.get(OVIRT_CONFIG) else _of_variables(reader)
+    raw = (
+        _of_file(reader, env, field) if env.get(OVIRT_CONFIG) else _of_variables(reader)
+    )
     unreadable = {
         problem.field
         for problem in reader.problems
@@ -193,26 +198,33 @@ def _of_variables(reader: _Reader) -> _Raw:
     )
 
 
-def _of_file(reader: _Reader, env: Mapping[str, str]) -> _Raw:
+def _of_file(reader: _Reader, env: Mapping[str, str], field: str) -> _Raw:
     path = env[OVIRT_CONFIG]
-    content = reader.content(OVIRT_CONFIG, path)
-    document: object = {}
-    try:
-        document = next(iter(yaml_documents.texts(path, content)), {})
-    except config.ConfigError:
-        document = None
-    if not isinstance(document, dict):
-        problem = f"{config.shown(path)}: no YAML mapping"
-        reader.problems.append(config.stated(OVIRT_CONFIG, problem))
-        document = {}
-    texts = [_text(document.get(key)) for key in (*_KEYS, _CA_KEY)]
+    document = _document(reader, field, path)
+    known = (*_KEYS, _CA_KEY)
+    for key in sorted(document.keys() - {*known, *_NO_EFFECT}):
+        hint = config.did_you_mean(key, known) or f": must be one of {', '.join(known)}"
+        reader.problems.append(config.unknown(f"{field} {key}", "key", hint))
     url, username, password, insecure, ca = (
-        _Value(f"{OVIRT_CONFIG} {key}", text)
-        for key, text in zip((*_KEYS, _CA_KEY), texts, strict=True)
+        _Value(f"{field} {key}", _text(document.get(key))) for key in known
     )
     if ca.text and _BEGIN not in ca.text:
         ca = _Value(ca.field, reader.content(ca.field, ca.text))
     return _Raw(url, username, password, insecure, ca)
+
+
+def _document(reader: _Reader, field: str, path: str) -> Mapping[str, object]:
+    """Return the mapping in a file; empty with a problem."""
+    content = reader.content(field, path)
+    try:
+        document = next(iter(yaml_documents.texts(path, content)), {})
+    except config.ConfigError:
+        document = None
+    if isinstance(document, dict):
+        return {str(key): value for key, value in document.items()}
+    problem = f"{config.shown(path)}: no YAML mapping"
+    reader.problems.append(config.stated(field, problem))
+    return {}
 
 
 def _text(value: object) -> str:
@@ -298,7 +310,12 @@ def ca_expiry(pem: str) -> datetime.datetime:
 
 def watched(env: Mapping[str, str]) -> frozenset[pathlib.Path]:
     """Return the files that an environment names, before any of them is read."""
-    paths = [env.get(name, "") for name in _FILES.values()]
+    paths = [env.get(name, "") for name in FILES.values()]
     return frozenset(
         pathlib.Path(path) for path in (*paths, env.get(OVIRT_CONFIG, "")) if path
     )
+
+
+def is_in_environment(env: Mapping[str, str]) -> bool:
+    """Report whether the variables of an environment are a configuration."""
+    return any(env.get(name) for name in (URL, FILES[URL], OVIRT_CONFIG))

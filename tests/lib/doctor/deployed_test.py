@@ -129,6 +129,34 @@ def test_variables_have_their_values_from_the_secret() -> None:
     assert SECRET not in repr(files)
 
 
+BY_VARIABLES = {
+    "the value is a key of a Secret": {
+        "name": "ENGINE_URL",
+        "valueFrom": {"secretKeyRef": {"name": "cloud", "key": "server"}},
+    },
+    "the value is the path of a mounted file": {
+        "name": "ENGINE_URL_FILE",
+        "value": "/etc/config/server",
+    },
+}
+
+
+@pytest.mark.parametrize("row", BY_VARIABLES)
+def test_a_deployment_without_the_flag_names_its_secret_by_variables(row: str) -> None:
+    cluster = Cluster(args=("--v=2",), keys=("server", "password"))
+    document = cluster.deployment("kube-system")
+    env = [{"name": "PLAIN", "value": "1"}, BY_VARIABLES[row]]
+    document["spec"]["template"]["spec"]["containers"][0]["env"] = env
+    api = dataclasses.replace(cluster, args=None).api()
+    api.put(resources.DEPLOYMENTS, document)
+    where = deployed.find(api, "openstack-ccm", 5, ("ENGINE_URL",))
+    files = deployed.read(api, where, ("server",), 5)
+    assert files.title == "Secret kube-system/cloud, key server"
+    assert set(files.keys) == {"server", "password"}
+    with pytest.raises(config.ConfigError, match="no container has --cloud-config"):
+        deployed.find(api, "openstack-ccm", 5)
+
+
 FAILURES = {
     "no Deployment": (
         Cluster(args=None),

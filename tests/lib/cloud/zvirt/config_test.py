@@ -179,5 +179,39 @@ def test_a_file_that_is_no_mapping(content: str, tmp_path: pathlib.Path) -> None
     assert any(text.startswith("OVIRT_CONFIG") for text in texts)
 
 
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("ovirt_usernme", ": did you mean ovirt_username?"),
+        (
+            "namespace",
+            ": must be one of ovirt_url, ovirt_username, ovirt_password,"
+            " ovirt_insecure, ovirt_cafile",
+        ),
+    ],
+)
+def test_an_unknown_key_of_the_file(
+    key: str, hint: str, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        f"ovirt_url: {URL}\novirt_username: admin@internal\n"
+        f"ovirt_password: hunter2\n{key}: hunter2\n"
+    )
+    assert problems({"OVIRT_CONFIG": str(file)}) == [
+        f"OVIRT_CONFIG {key}: unknown key{hint}"
+    ]
+
+
+def test_an_empty_file_names_each_key(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("")
+    assert problems({"OVIRT_CONFIG": str(file)}) == [
+        f"OVIRT_CONFIG ovirt_url: not set: {URL_TEXT}",
+        f"OVIRT_CONFIG ovirt_username: not set: {USER_TEXT}",
+        "OVIRT_CONFIG ovirt_password: not set: must be the password of the user",
+    ]
+
+
 def test_the_password_is_in_no_representation() -> None:
     assert "hunter2" not in repr(EXPECTED)

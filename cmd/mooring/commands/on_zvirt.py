@@ -1,0 +1,83 @@
+"""zVirt as the commands reach it: the only module here that knows its package."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from lib.cloud import checkup, explained, load_balancers, protocol
+from lib.cloud.zvirt import checkup as engine_checkup
+from lib.cloud.zvirt import client, home, http
+from lib.cloud.zvirt import config as engine_config
+from lib.cloud.zvirt.instances import cloud as instances_cloud
+from lib.process import clock, config
+
+_NO_BALANCERS = "--cloud: zvirt: an engine has no load balancers"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OnZvirt:
+    """What variables or one file describe; nothing has been asked of the engine yet."""
+
+    settings: engine_config.EngineConfig
+    cluster_id: str = ""
+
+    @classmethod
+    def read(cls, path: str, env: Mapping[str, str], title: str = "") -> "OnZvirt":
+        """Read the YAML of OVIRT_CONFIG, or the variables of an environment.
+
+        path: empty: variables. title: of a Secret of which the keys are variables in
+        `env`, or of which one key is the file.
+
+        Raises:
+            ConfigError: they cannot be used; every problem is named, and no secret.
+        """
+        is_file = bool(path) and not (title and env.get(engine_config.URL))
+        if is_file:
+            env = {engine_config.OVIRT_CONFIG: path}
+        elif title:
+            env = _without_files(env)
+        field = title or "--cloud-config"
+        try:
+            return cls(engine_config.read(env, clock.utc_now(), field).config)
+        except config.ConfigError as error:
+            if is_file or not title:
+                raise
+            problems = [f"{title}: {problem}" for problem in error.problems]
+            raise config.ConfigError(problems) from error
+
+    def instances(self) -> protocol.Instances:
+        """Return the instances of the engine."""
+        access = self._connect()
+        return instances_cloud.EngineInstances(access, home.EngineHome(access))
+
+    def plans(self) -> tuple[load_balancers.LoadBalancers, explained.Explain]:
+        """Refuse: there are no load balancers.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise config.ConfigError([_NO_BALANCERS])
+
+    def owner(self) -> protocol.Cloud:
+        """Return all of the cloud in which a cluster may own something."""
+        access = self._connect()
+        return instances_cloud.of_engine(access, home.EngineHome(access))
+
+    def _connect(self) -> client.EngineClient:
+        exchange = http.connect(self.settings)
+        return client.EngineClient(
+            lambda: self.settings, exchange, user_agent="mooring"
+        )
+
+    def checkup(self, timeout_s: float) -> checkup.Checkup:
+        """Return the engine as `mooring doctor` reads it."""
+        return engine_checkup.EngineCheckup(self.settings, timeout_s)
+
+
+def _without_files(env: Mapping[str, str]) -> dict[str, str]:
+    """Return variables without the paths of a Pod, where the value itself is known."""
+    variables = {**env}
+    variables.pop(engine_config.OVIRT_CONFIG, None)
+    for name, path in engine_config.FILES.items():
+        if name in variables:
+            variables.pop(path, None)
+    return variables
