@@ -30,11 +30,10 @@ class OnZvirt:
         Raises:
             ConfigError: they cannot be used; every problem is named, and no secret.
         """
-        is_file = bool(path) and not (title and env.get(engine_config.URL))
-        if is_file:
-            env = {engine_config.OVIRT_CONFIG: path}
-        elif title:
-            env = _without_files(env)
+        keys = engine_config.of_secret(env) if title else {}
+        is_file = bool(path) and not keys
+        if path:
+            env = keys or {engine_config.OVIRT_CONFIG: path}
         field = title or "--cloud-config"
         try:
             return cls(engine_config.read(env, clock.utc_now(), field).config)
@@ -71,13 +70,3 @@ class OnZvirt:
     def checkup(self, timeout_s: float) -> checkup.Checkup:
         """Return the engine as `mooring doctor` reads it."""
         return engine_checkup.EngineCheckup(self.settings, timeout_s)
-
-
-def _without_files(env: Mapping[str, str]) -> dict[str, str]:
-    """Return variables without the paths of a Pod, where the value itself is known."""
-    variables = {**env}
-    variables.pop(engine_config.OVIRT_CONFIG, None)
-    for name, path in engine_config.FILES.items():
-        if name in variables:
-            variables.pop(path, None)
-    return variables

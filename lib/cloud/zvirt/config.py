@@ -319,3 +319,14 @@ def watched(env: Mapping[str, str]) -> frozenset[pathlib.Path]:
 def is_in_environment(env: Mapping[str, str]) -> bool:
     """Report whether the variables of an environment are a configuration."""
     return any(env.get(name) for name in (URL, FILES[URL], OVIRT_CONFIG))
+
+
+def of_secret(env: Mapping[str, str]) -> Mapping[str, str]:
+    """Return variables whose values are keys of a Secret; empty: they have no URL.
+
+    Paths in the Pod, of files with the same values, are left out.
+    """
+    if not env.get(URL):
+        return {}
+    paths = {path for name, path in FILES.items() if name in env} | {OVIRT_CONFIG}
+    return {name: value for name, value in env.items() if name not in paths}
