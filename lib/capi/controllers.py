@@ -166,6 +166,7 @@ class ClusterControllers:
                 parts.settings,
                 parts.machines,
                 lambda: endpoint,
+                parts.places,
             ),
             parts.recorder,
             zones,

@@ -49,6 +49,8 @@ def machines(
     stores = watched(reading, kinds, settings.namespace)
     for kept in (stores.owners, stores.clusters, stores.secrets, stores.machines):
         kept.relist()
+    if stores.infrastructure is not None:
+        stores.infrastructure.relist()
     keys = _asked(stores.machines.items(), names)
     memory: model.MachineMemory = model.MachineMemory(clock)
     observer = observe.MachineObserver(

@@ -181,6 +181,7 @@ class ProviderDaemon:
             stores=WatchedKinds(api, program.kinds, options.namespace),
             settings=options.settings(program.cluster_id),
             machines=machines,
+            places=cloud.part(lambda now: now.machine_clusters),
             changes=cloud.part(lambda now: now.machine_changes),
             recorder=events.Recorder(
                 writing,

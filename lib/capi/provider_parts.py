@@ -5,12 +5,18 @@ from collections.abc import Callable
 
 import prometheus_client
 
-from lib.cloud import machines, protocol
+from lib.cloud import protocol
+from lib.cloud.machines import MachineClusters, Machines
 from lib.kube import client, events, guarded, resources, store
 from lib.machines import kinds, model
 from lib.machines.bootstrap import BootstrapSecret
 from lib.machines.clusters import model as clusters
-from lib.machines.kinds import MachineObject, OwnerCluster, OwnerMachine
+from lib.machines.kinds import (
+    ClusterObject,
+    MachineObject,
+    OwnerCluster,
+    OwnerMachine,
+)
 from lib.machines.templates import model as templates
 from lib.process import probes
 from lib.reconcile import loops
@@ -29,8 +35,15 @@ class ProviderKinds:
     template: templates.TemplateKinds
 
 
-def watched(api: client.Api, of: kinds.Kinds, namespace: str) -> model.Stores:
+def watched(
+    api: client.Api,
+    of: kinds.Kinds,
+    namespace: str,
+    infrastructure: store.Store[ClusterObject] | None = None,
+) -> model.Stores:
     """Return the stores of the flow of machines. namespace: empty: all.
+
+    infrastructure: if machines need it, in place of a store of its own.
 
     Bootstrap Secrets are found by the label of their cluster; one without it is read
     when its machine is created.
@@ -47,7 +60,21 @@ def watched(api: client.Api, of: kinds.Kinds, namespace: str) -> model.Stores:
             namespace=within,
             label_selector=kinds.CLUSTER_NAME,
         ),
+        _needed(api, of, within, infrastructure),
     )
+
+
+def _needed(
+    api: client.Api,
+    of: kinds.Kinds,
+    namespace: str | None,
+    shared: store.Store[ClusterObject] | None,
+) -> store.Store[ClusterObject] | None:
+    """Return the store of infrastructure clusters; None: no machine needs it."""
+    if of.infrastructure is None:
+        return None
+    own = store.Store(api, of.infrastructure, ClusterObject, namespace=namespace)
+    return shared or own
 
 
 class WatchedKinds:
@@ -57,14 +84,12 @@ class WatchedKinds:
     """
 
     def __init__(self, api: client.Api, of: ProviderKinds, namespace: str) -> None:
-        self.machines = watched(api, of.machine, namespace)
+        infrastructure = store.Store(
+            api, of.cluster.cluster, ClusterObject, namespace=namespace or None
+        )
+        self.machines = watched(api, of.machine, namespace, infrastructure)
         self.clusters = clusters.ClusterStores(
-            store.Store(
-                api,
-                of.cluster.cluster,
-                clusters.ClusterObject,
-                namespace=namespace or None,
-            ),
+            infrastructure,
             self.machines.clusters,
             self.machines.machines,
         )
@@ -113,9 +138,9 @@ class ProviderParts:
     """Dependencies of the controllers.
 
     reading: for reads and watches. writing: refuses when the Lease is lost. machines:
-    of the cloud in use. changes: reports of the cloud; None: it has none. permit:
-    entered before each write to the cloud. unsettled_s: see lib/kube/election.py.
-    settings: of the flows.
+    of the cloud in use. places: see `clusters_observe.ClusterSources`. changes: reports
+    of the cloud; None: it has none. permit: entered before each write to the cloud.
+    unsettled_s: see lib/kube/election.py. settings: of the flows.
     """
 
     reading: client.Api
@@ -123,7 +148,8 @@ class ProviderParts:
     kinds: ProviderKinds
     stores: WatchedKinds
     settings: model.MachineSettings
-    machines: Callable[[], machines.Machines]
+    machines: Callable[[], Machines]
+    places: Callable[[], MachineClusters] | None
     changes: Callable[[], protocol.ChangeReports[str]] | None
     recorder: events.Recorder
     registry: prometheus_client.CollectorRegistry

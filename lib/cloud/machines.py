@@ -71,7 +71,9 @@ class Facts:
     of the provider's machine object. machine_name: of the Machine that owns it. spec:
     the provider's part, as in the object. failure_domain: of the Machine; empty: any.
     provider_id: as recorded. was_provisioned: as recorded. has_node: a Node has joined.
-    bootstrap: None: not available (any more).
+    bootstrap: None: not available (any more). cluster_spec: of the infrastructure
+    cluster, as opaque as `spec`; None: none exists, or no machine needs it. recorded:
+    annotations of the machine object, with those of `steps.StepResult`.
     """
 
     cluster_id: str
@@ -86,6 +88,8 @@ class Facts:
     was_provisioned: bool = False
     has_node: bool = False
     bootstrap: Bootstrap | None = None
+    cluster_spec: Mapping[str, object] | None = None
+    recorded: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class Reason(steps.ProblemReason):
@@ -259,6 +263,20 @@ class Owned:
     note: str = ""
 
 
+class MachineClusters(Protocol):
+    """What an infrastructure cluster refers to in a cloud, such as its host cluster."""
+
+    def check(self, spec: Mapping[str, object]) -> steps.Problem | None:
+        """Return why no machine can be created in it; None: all that it needs exists.
+
+        spec: of the infrastructure cluster.
+
+        Raises:
+            CloudError: it is not known.
+        """
+        ...
+
+
 class Machines(Protocol):
     """Machines of one cloud. Safe to use from several threads.
 
@@ -322,7 +340,10 @@ class Machines(Protocol):
     def gates(
         self, asked: Collection[steps.Asked]
     ) -> Mapping[str, steps.Gate | Unknown]:
-        """Return whether open plans may continue, by id; one call for any number."""
+        """Return whether open plans may continue, by id.
+
+        The number of calls does not grow with the number of plans: two are enough.
+        """
         ...
 
     def owned(self, cluster_id: str) -> Iterator[Owned]:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from lib.cloud import model
 from lib.cloud.catalog import Catalog
 from lib.cloud.load_balancers import LoadBalancers
-from lib.cloud.machines import Machines
+from lib.cloud.machines import MachineClusters, Machines
 from lib.cloud.routes import Routes
 from lib.cloud.volumes import Volumes
 
@@ -76,13 +76,14 @@ class ChangeReports(Protocol[C_co]):
 class Cloud:
     """One cloud, as a bundle of what it can do; None where it can't.
 
-    name: the provider's name as users write it in --cloud-provider. instance_changes:
-    reports changes of instances, each with the reference of the Node that may be
-    concerned. load_balancer_changes: reports changes of load balancers, each with the
-    UID of its Service. machine_changes: reports changes of machines, each with the UID
-    of the object of Cluster API that it was created for. check_reload:
-    raises CloudError unless this cloud, opened from changed files, is the project and
-    region in which the objects of this cluster were observed.
+    name: the provider's name as users write it in --cloud-provider. machine_clusters:
+    checks infrastructure clusters before machines are created in them; None: every one
+    is usable. instance_changes: reports changes of instances, each with the reference
+    of the Node that may be concerned. load_balancer_changes: reports changes of load
+    balancers, each with the UID of its Service. machine_changes: reports changes of
+    machines, each with the UID of the object of Cluster API that it was created for.
+    check_reload: raises CloudError unless this cloud, opened from changed files, is the
+    project and region in which the objects of this cluster were observed.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Cloud:
     volumes: Volumes | None = None
     catalog: Catalog | None = None
     machines: Machines | None = None
+    machine_clusters: MachineClusters | None = None
     instance_changes: ChangeReports[model.InstanceRef] | None = None
     load_balancer_changes: ChangeReports[str] | None = None
     machine_changes: ChangeReports[str] | None = None

@@ -112,11 +112,18 @@ class MachineActor:
 
     def _target(self, snapshot: Snapshot) -> Target | None:
         """Return what is desired, with nothing but our own writes on the object."""
-        written = snapshot.written
-        if written is None or written.provider_id == snapshot.machine.provider_id:
+        written, machine = snapshot.written, snapshot.machine
+        if written is None:
             return snapshot.target
-        spec = {**snapshot.machine.spec, "providerID": written.provider_id}
-        machine = msgspec.structs.replace(snapshot.machine, spec=spec)
+        about, spec = machine.metadata, machine.spec
+        if written.provider_id != machine.provider_id:
+            ids = _ids(written.provider_id, self._dependencies.kinds)
+            spec = merged(spec, ids)
+        annotations = written.metadata.annotations
+        if spec is machine.spec and annotations == about.annotations:
+            return snapshot.target
+        about = msgspec.structs.replace(about, annotations=annotations)
+        machine = msgspec.structs.replace(machine, metadata=about, spec=spec)
         _, target = self._dependencies.desire(machine, snapshot.related)
         return target
 
@@ -222,14 +229,20 @@ def patch(
     about = machine.metadata
     match action:
         case model.SetProviderId(provider_id):
-            spec: dict[str, object] = {"providerID": provider_id}
-            body: dict[str, object] = {"metadata": {"uid": about.uid}, "spec": spec}
-            if kinds.id_path:
-                body = merged(body, nested(kinds.id_path, provider_id))
-            return body
+            ids = _ids(provider_id, kinds)
+            return {"metadata": {"uid": about.uid}, "spec": ids}
         case model.AnnotateMachine(annotations):
             return {"metadata": {"uid": about.uid, "annotations": dict(annotations)}}
         case model.AddMachineFinalizer():
             return writer.with_finalizer(about, kinds.finalizer)
         case model.RemoveMachineFinalizer():
             return writer.without_finalizer(about, kinds.finalizer)
+
+
+def _ids(provider_id: str, kinds: Kinds) -> dict[str, object]:
+    """Return the fields of a spec that record an ID; the provider's has no scheme."""
+    fields: dict[str, object] = {"providerID": provider_id}
+    if not kinds.id_path:
+        return fields
+    _, _, bare = provider_id.partition("://")
+    return merged(fields, nested(kinds.id_path, bare))

@@ -11,6 +11,7 @@ from lib.machines import act, decide, observe
 from lib.machines.bootstrap import BootstrapSecret
 from lib.machines.kinds import (
     CLUSTER_NAME,
+    ClusterObject,
     MachineObject,
     OwnerCluster,
     OwnerMachine,
@@ -167,6 +168,18 @@ def watch(stores: Stores, flow: MachinesFlow, add: Enqueue) -> None:
     stores.owners.subscribe(owner)
     stores.clusters.subscribe(cluster)
     stores.secrets.subscribe(secret)
+    if stores.infrastructure is not None:
+        _watch_infrastructure(stores.infrastructure, stores, add)
+
+
+def _watch_infrastructure(
+    infrastructure: store.Store[ClusterObject], stores: Stores, add: Enqueue
+) -> None:
+    def changed(key: str, old: ClusterObject | None, new: ClusterObject | None) -> None:
+        if old is None or new is None or old.spec != new.spec:
+            _add_known(stores, add, _of_infrastructure(stores, key))
+
+    infrastructure.subscribe(changed)
 
 
 def hints(machines: store.Store[MachineObject], add: Enqueue) -> Callable[[str], None]:
@@ -209,6 +222,18 @@ def _of_cluster(stores: Stores, namespace: str, name: str) -> tuple[str, ...]:
         for key, machine in stores.machines.items().items()
         if machine.metadata.namespace == namespace
         and machine.metadata.labels.get(CLUSTER_NAME) == name
+    )
+
+
+def _of_infrastructure(stores: Stores, key: str) -> tuple[str, ...]:
+    """Return the machines of the Clusters that refer to an infrastructure cluster."""
+    namespace, _, name = key.rpartition("/")
+    return tuple(
+        machine
+        for cluster in stores.clusters.items().values()
+        if cluster.metadata.namespace == namespace
+        and cluster.spec.infrastructure_ref.name == name
+        for machine in _of_cluster(stores, namespace, cluster.metadata.name)
     )
 
 

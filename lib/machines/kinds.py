@@ -28,8 +28,10 @@ class Kinds:
     machine: the provider's machine. finalizer: of it. condition: type of the condition
     that shows the state of the instance. field_manager: of its status. mirrors: paths
     in status that repeat `initialization.provisioned` for older contracts. id_path:
-    where the provider ID is written once more; empty: nowhere. core_version: in which
-    Machine and Cluster are read.
+    where in spec the ID of the instance, the provider ID without its scheme, is
+    written as well; empty: nowhere. core_version: in which Machine and Cluster are
+    read. infrastructure: the infrastructure cluster, whose spec is part of the facts
+    about a machine; None: no machine needs it.
     """
 
     machine: Resource
@@ -39,6 +41,7 @@ class Kinds:
     mirrors: tuple[Path, ...] = (("ready",),)
     id_path: Path = ()
     core_version: str = "v1beta2"
+    infrastructure: Resource | None = None
 
     @property
     def owners(self) -> Resource:
@@ -112,6 +115,20 @@ class MachineObject(ProviderObject, frozen=True):
         return self.metadata.owner("Machine")
 
 
+class ClusterObject(ProviderObject, frozen=True):
+    """The provider's infrastructure cluster."""
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Report whether spec.controlPlaneEndpoint is set."""
+        return bool(at(self.spec, ("controlPlaneEndpoint", "host")))
+
+    @property
+    def owner(self) -> OwnerReference | None:
+        """Reference to the Cluster that owns it; None without one."""
+        return self.metadata.owner("Cluster")
+
+
 class MachineBootstrap(msgspec.Struct, frozen=True, rename="camel"):
     """spec.bootstrap of a Machine."""
 
@@ -119,9 +136,10 @@ class MachineBootstrap(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ObjectName(msgspec.Struct, frozen=True):
-    """Reference to an object, by its name."""
+    """Reference to an object, by its kind and name."""
 
     name: str = ""
+    kind: str = ""
 
 
 class OwnerSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -162,6 +180,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, rename="camel"):
 
     paused: bool | None = None
     control_plane_endpoint: ControlPlaneEndpoint = NO_ENDPOINT
+    infrastructure_ref: ObjectName = ObjectName()
 
 
 class Initialization(msgspec.Struct, frozen=True, rename="camel"):

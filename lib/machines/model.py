@@ -8,7 +8,12 @@ from lib.cloud import machines
 from lib.cloud.steps import Problem
 from lib.kube.store import Store
 from lib.machines.bootstrap import BootstrapSecret
-from lib.machines.kinds import MachineObject, OwnerCluster, OwnerMachine
+from lib.machines.kinds import (
+    ClusterObject,
+    MachineObject,
+    OwnerCluster,
+    OwnerMachine,
+)
 from lib.plans import memory
 from lib.plans import model as plans
 from lib.reconcile import outcome
@@ -62,16 +67,18 @@ class Related:
     owner: OwnerMachine | None = None
     cluster: OwnerCluster | None = None
     secret: BootstrapSecret | None = None
+    infrastructure: ClusterObject | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stores:
-    """The watched kinds."""
+    """The watched kinds. infrastructure: None: no machine needs it."""
 
     machines: Store[MachineObject]
     owners: Store[OwnerMachine]
     clusters: Store[OwnerCluster]
     secrets: Store[BootstrapSecret]
+    infrastructure: Store[ClusterObject] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

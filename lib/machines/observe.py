@@ -8,7 +8,13 @@ from lib.cloud.machines import Machines, Results, Target
 from lib.kube import client, fresh, resources
 from lib.kube import errors as kube_errors
 from lib.machines import bootstrap, decide, translate
-from lib.machines.kinds import Kinds, MachineObject, OwnerMachine
+from lib.machines.kinds import (
+    ClusterObject,
+    Kinds,
+    MachineObject,
+    OwnerCluster,
+    OwnerMachine,
+)
 from lib.machines.model import (
     MachineMemory,
     MachineSettings,
@@ -90,11 +96,23 @@ class MachineObserver:
         if owner is None:
             return Related()
         namespace = machine.metadata.namespace
+        cluster = stores.clusters.get(f"{namespace}/{owner.spec.cluster_name}")
         return Related(
             owner,
-            stores.clusters.get(f"{namespace}/{owner.spec.cluster_name}"),
+            cluster,
             self._secret(machine, owner.spec.bootstrap.data_secret_name or ""),
+            self._infrastructure(cluster),
         )
+
+    def _infrastructure(self, cluster: OwnerCluster | None) -> ClusterObject | None:
+        kind, store = self._sources.kinds.infrastructure, self._sources.stores
+        if cluster is None or kind is None or store.infrastructure is None:
+            return None
+        reference = cluster.spec.infrastructure_ref
+        if reference.kind != kind.kind:
+            return None
+        key = f"{cluster.metadata.namespace}/{reference.name}"
+        return store.infrastructure.get(key)
 
     def _secret(
         self, machine: MachineObject, name: str

@@ -102,7 +102,7 @@ def facts(
 ) -> Facts:
     """Return the facts about a machine."""
     about, owner = machine.metadata, related.owner
-    reference = machine.owner
+    reference, infrastructure = machine.owner, related.infrastructure
     return Facts(
         cluster_id,
         about.namespace,
@@ -116,6 +116,8 @@ def facts(
         was_provisioned=machine.is_provisioned,
         has_node=owner is not None and owner.status.node_ref is not None,
         bootstrap=data,
+        cluster_spec=None if infrastructure is None else infrastructure.spec,
+        recorded=about.annotations,
     )
 
 

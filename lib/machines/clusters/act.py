@@ -10,7 +10,8 @@ from lib.cloud.machines import Machines
 from lib.kube import events
 from lib.machines import writer
 from lib.machines.clusters import model
-from lib.machines.clusters.model import ClusterObject, Snapshot
+from lib.machines.clusters.model import Snapshot
+from lib.machines.kinds import ClusterObject
 from lib.plans.engine import Writing
 
 

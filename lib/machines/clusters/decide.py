@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud.machines import ConditionState, Observed, Plan, Reason, Target
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.steps import CommonReason
+from lib.cloud.steps import CommonReason, Problem
 from lib.machines import status
 from lib.machines.clusters import model
 from lib.machines.clusters.model import (
@@ -15,6 +15,7 @@ from lib.machines.clusters.model import (
     ClusterReason,
     ClusterStage,
     Leftover,
+    PlaceReason,
     Snapshot,
 )
 from lib.plans import model as plans
@@ -51,23 +52,47 @@ def decide(snapshot: Snapshot, now: datetime.datetime, rules: ClusterRules) -> D
             return Outcome(_shown(snapshot, now, rules, {}, is_paused=True))
         case ClusterStage.DELETED:
             return _delete(snapshot, now, rules)
-    return Outcome(_provision(snapshot, now, rules))
+    return _provision(snapshot, now, rules)
 
 
 def _provision(
     snapshot: Snapshot, now: datetime.datetime, rules: ClusterRules
-) -> tuple[Action, ...]:
+) -> Decided:
     """Return the writes in their order.
 
-    Cluster API reads the endpoint as soon as the cluster is provisioned.
+    Cluster API reads the endpoint as soon as the cluster is provisioned. That waits for
+    what the cluster refers to in the cloud; one that does not answer is no failure.
     """
     actions: list[Action] = []
-    if rules.kinds.finalizer not in snapshot.cluster.metadata.finalizers:
+    finalizer = rules.kinds.finalizer
+    if finalizer and finalizer not in snapshot.cluster.metadata.finalizers:
         actions.append(model.AddClusterFinalizer())
     if not snapshot.cluster.has_endpoint:
         actions.append(model.SetEndpoint(snapshot.endpoint))
+    match snapshot.place:
+        case Unknown(error):
+            state = ConditionState(None, PlaceReason.WAITING_FOR_CLOUD, error.summary)
+            actions += _waiting(snapshot, now, rules, state)
+            return Outcome(tuple(actions), failure=error)
+        case Seen(Problem() as problem):
+            state = ConditionState(False, problem.reason, problem.message)
+            actions += _waiting(snapshot, now, rules, state)
+            if _is_new(snapshot, status.READY, problem.message):
+                event = model.RecordClusterEvent(problem.reason, problem.message)
+                actions.append(event)
+            return Outcome(tuple(actions), FAILED_S)
     states = {status.READY: PROVISIONED}
-    return (*actions, *_shown(snapshot, now, rules, states))
+    actions += _shown(snapshot, now, rules, states, is_usable=True)
+    return Outcome(tuple(actions))
+
+
+def _waiting(
+    snapshot: Snapshot,
+    now: datetime.datetime,
+    rules: ClusterRules,
+    state: ConditionState,
+) -> tuple[Action, ...]:
+    return _shown(snapshot, now, rules, {status.READY: state})
 
 
 def _shown(
@@ -77,6 +102,7 @@ def _shown(
     states: Mapping[str, ConditionState | None],
     *,
     is_paused: bool = False,
+    is_usable: bool = False,
 ) -> tuple[Action, ...]:
     """Return the write of the status, if it does not show this yet.
 
@@ -87,8 +113,7 @@ def _shown(
     document: dict[str, object] = {
         "conditions": status.conditions(cluster, states, now)
     }
-    is_desired = snapshot.stage is ClusterStage.DESIRED
-    if is_desired or status.is_provisioned(cluster, mirrors):
+    if is_usable or status.is_provisioned(cluster, mirrors):
         document |= status.provisioned(mirrors)
     if rules.zones:
         document["failureDomains"] = [
@@ -198,13 +223,14 @@ def _deleting(
         status.DELETING: ConditionState(True, reason, message),
     }
     event: tuple[Action, ...] = ()
-    if reason is ClusterReason.CLEANUP_FAILED and _is_new(snapshot, message):
+    is_failure = reason is ClusterReason.CLEANUP_FAILED
+    if is_failure and _is_new(snapshot, status.DELETING, message):
         event = (model.RecordClusterEvent(reason, message),)
     return (*_shown(snapshot, now, rules, states), *event)
 
 
-def _is_new(snapshot: Snapshot, message: str) -> bool:
-    recorded = status.recorded_conditions(snapshot.cluster).get(status.DELETING, {})
+def _is_new(snapshot: Snapshot, type_: str, message: str) -> bool:
+    recorded = status.recorded_conditions(snapshot.cluster).get(type_, {})
     return recorded.get("message") != message[: status.MESSAGE_MAX]
 
 

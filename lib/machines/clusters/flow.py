@@ -10,12 +10,11 @@ from lib.machines.clusters import act, decide, observe
 from lib.machines.clusters.model import (
     Action,
     CleanUp,
-    ClusterObject,
     ClusterStores,
     Snapshot,
     Topic,
 )
-from lib.machines.kinds import MachineObject, OwnerCluster
+from lib.machines.kinds import ClusterObject, MachineObject, OwnerCluster
 from lib.plans.engine import Writing
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue

@@ -5,18 +5,16 @@ import enum
 from collections.abc import Mapping
 
 from lib.cloud import machines, steps
-from lib.cloud.model import Unknown
+from lib.cloud.model import Seen, Unknown
 from lib.kube.resources import Resource
 from lib.kube.store import Store
 from lib.machines.kinds import (
     NO_ENDPOINT,
+    ClusterObject,
     ControlPlaneEndpoint,
     MachineObject,
     OwnerCluster,
-    OwnerReference,
     Path,
-    ProviderObject,
-    at,
 )
 from lib.plans import model as plans
 from lib.reconcile import outcome
@@ -36,6 +34,13 @@ class ClusterReason(steps.ProblemReason):
     """All is deleted here; other controllers keep the object."""
     CLEANUP_SKIPPED = "CleanupSkipped"
     """Another cluster object of this process exists: nothing was deleted."""
+
+
+class PlaceReason(steps.ProblemReason):
+    """Reasons of clusters in a cloud that has `MachineClusters`, beside its own."""
+
+    WAITING_FOR_CLOUD = "WaitingForCloud"
+    """The cloud does not answer whether what the cluster refers to exists."""
 
 
 class Topic(enum.StrEnum):
@@ -59,29 +64,16 @@ class ClusterStage(enum.Enum):
 class ClusterKinds:
     """All that the flow knows of a provider's kind.
 
-    cluster: the provider's infrastructure cluster. finalizer: of it. field_manager: of
-    its status. mirrors: paths in status that repeat `initialization.provisioned` for
-    older contracts.
+    cluster: the provider's infrastructure cluster. finalizer: of it; empty: it has
+    none, and nothing that machines have left is deleted with it. field_manager: of its
+    status. mirrors: paths in status that repeat `initialization.provisioned` for older
+    contracts.
     """
 
     cluster: Resource
     finalizer: str
     field_manager: str
     mirrors: tuple[Path, ...] = (("ready",),)
-
-
-class ClusterObject(ProviderObject, frozen=True):
-    """The provider's infrastructure cluster."""
-
-    @property
-    def has_endpoint(self) -> bool:
-        """Report whether spec.controlPlaneEndpoint is set."""
-        return bool(at(self.spec, ("controlPlaneEndpoint", "host")))
-
-    @property
-    def owner(self) -> OwnerReference | None:
-        """Reference to the Cluster that owns it; None without one."""
-        return self.metadata.owner("Cluster")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,6 +121,7 @@ class Snapshot:
     machines: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     endpoint: ControlPlaneEndpoint = NO_ENDPOINT
+    place: Seen[steps.Problem | None] | Unknown | None = None
     left: tuple[Leftover, ...] | Unknown | None = None
     failures: tuple[str, ...] = ()
     written: ClusterObject | None = None

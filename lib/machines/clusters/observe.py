@@ -4,25 +4,30 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud import errors
-from lib.cloud.machines import Machines
-from lib.cloud.model import Unknown
+from lib.cloud.machines import MachineClusters, Machines
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.steps import Problem
 from lib.kube import client, fresh
+from lib.machines import status
 from lib.machines.clusters import translate
 from lib.machines.clusters.model import (
     ClusterKinds,
-    ClusterObject,
     ClusterStage,
     ClusterStores,
     Leftover,
     Snapshot,
 )
-from lib.machines.kinds import ControlPlaneEndpoint, OwnerCluster
+from lib.machines.kinds import ClusterObject, ControlPlaneEndpoint, OwnerCluster
 from lib.machines.model import MachineSettings
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterSources:
-    """Where the flow reads from. endpoint: how this process reaches its API server."""
+    """Where the flow reads from.
+
+    endpoint: how this process reaches its API server. places: checks what clusters
+    refer to in the cloud; None: every cluster is usable.
+    """
 
     stores: ClusterStores
     api: client.Api
@@ -30,6 +35,7 @@ class ClusterSources:
     settings: MachineSettings
     machines: Callable[[], Machines]
     endpoint: Callable[[], ControlPlaneEndpoint]
+    places: Callable[[], MachineClusters] | None = None
 
 
 class ClusterObserver:
@@ -100,23 +106,44 @@ class ClusterObserver:
         )
 
     def needs_read(self, snapshot: Snapshot) -> bool:
-        """Report whether the cloud must be read: once no machine is left."""
+        """Report whether the cloud must be read.
+
+        Once no machine is left, and until the cluster is provisioned: that stays.
+        """
+        return self._needs_leftovers(snapshot) or self._needs_place(snapshot)
+
+    def _needs_leftovers(self, snapshot: Snapshot) -> bool:
         is_deleted = snapshot.stage is ClusterStage.DELETED
         return is_deleted and not snapshot.machines and not snapshot.others
 
+    def _needs_place(self, snapshot: Snapshot) -> bool:
+        if self._sources.places is None or snapshot.stage is not ClusterStage.DESIRED:
+            return False
+        mirrors = self._sources.kinds.mirrors
+        return not status.is_provisioned(snapshot.cluster, mirrors)
+
     def read(self, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
-        """Read what machines have left, once for all clusters."""
-        if not any(map(self.needs_read, snapshots.values())):
-            return snapshots
-        left = self._leftovers()
+        """Read what machines have left, once for all clusters, and what these need."""
+        left: tuple[Leftover, ...] | Unknown | None = None
+        if any(map(self._needs_leftovers, snapshots.values())):
+            left = self._leftovers()
         return {
-            key: (
-                dataclasses.replace(snapshot, left=left)
-                if self.needs_read(snapshot)
-                else snapshot
+            key: dataclasses.replace(
+                snapshot,
+                left=left if self._needs_leftovers(snapshot) else None,
+                place=self._place(snapshot),
             )
             for key, snapshot in snapshots.items()
         }
+
+    def _place(self, snapshot: Snapshot) -> Seen[Problem | None] | Unknown | None:
+        places = self._sources.places
+        if places is None or not self._needs_place(snapshot):
+            return None
+        try:
+            return Seen(places().check(snapshot.cluster.spec))
+        except errors.CloudError as error:
+            return Unknown(error)
 
     def _leftovers(self) -> tuple[Leftover, ...] | Unknown:
         """Return what carries the ownership tag and belongs to no machine object."""

@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from lib.cloud import machines
 from lib.machines import translate
-from lib.machines.clusters.model import ClusterObject, ClusterStage, Leftover
+from lib.machines.clusters.model import ClusterStage, Leftover
 from lib.machines.kinds import (
     CLUSTER_NAME,
     MANAGED_BY,
     NO_ENDPOINT,
+    ClusterObject,
     ControlPlaneEndpoint,
     MachineObject,
     OwnerCluster,

@@ -31,7 +31,10 @@ KINDS = kinds.Kinds(
     "fakemachine.infrastructure.cluster.x-k8s.io",
     "VirtualMachineReady",
     "fake-capi",
-    id_path=("spec", "id"),
+    id_path=("id",),
+    infrastructure=resources.Resource(
+        "infrastructure.cluster.x-k8s.io", "v1", "fakeclusters", "FakeCluster", True
+    ),
 )
 Json = dict[str, Any]
 
@@ -92,7 +95,9 @@ class Ground:
 
     def cluster(self, *, provisioned: bool = True, paused: bool = False) -> None:
         begun = {"infrastructureProvisioned": provisioned}
-        spec, status = {"paused": paused}, {"initialization": begun}
+        infrastructure = {"name": "infra", "kind": "FakeCluster"}
+        spec = {"paused": paused, "infrastructureRef": infrastructure}
+        status = {"initialization": begun}
         self.put(KINDS.clusters, "one", spec=spec, status=status)
 
     def machine(self, name: str, secret: str | None = "", **spec: Any) -> Json:
@@ -205,12 +210,15 @@ class Process:
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
-        api = ground.api
+        api, infrastructure = ground.api, KINDS.infrastructure
+        assert infrastructure is not None
+        self.infrastructure = store.Store(api, infrastructure, kinds.ClusterObject)
         self.stores = model.Stores(
             store.Store(api, MACHINE, kinds.MachineObject),
             store.Store(api, KINDS.owners, kinds.OwnerMachine),
             store.Store(api, KINDS.clusters, kinds.OwnerCluster),
             store.Store(api, resources.SECRETS, bootstrap.BootstrapSecret),
+            self.infrastructure,
         )
         self.queue = queue.Queue(
             queue.Backoff(base_s=5, max_s=300),
@@ -252,6 +260,7 @@ class Process:
         stores = self.stores
         for kept in (stores.owners, stores.clusters, stores.secrets, stores.machines):
             kept.relist()
+        self.infrastructure.relist()
         self._listed = version
 
     def settle(self, quiet_s: float = QUIET_S) -> float:

@@ -409,7 +409,7 @@ def managed(case: Case) -> str:
     stages = []
     for keys in ({}, {"labels": {key: "x"}}, {"annotations": {key: "x"}}):
         about = kinds.OwnedMeta(name="one", **keys)  # type: ignore[arg-type]
-        infrastructure = clusters.ClusterObject(about)
+        infrastructure = kinds.ClusterObject(about)
         stages.append(translate.stage(infrastructure, owner, finalizer, settings))
     ignored = clusters.ClusterStage.IGNORED
     assert stages == [clusters.ClusterStage.DESIRED, ignored, ignored]

@@ -14,6 +14,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.kube import resources
 from lib.machines.clusters import decide, model, translate
 from lib.machines.kinds import (
+    ClusterObject,
     ClusterSpec,
     ControlPlaneEndpoint,
     MachineObject,
@@ -38,7 +39,7 @@ Stage = model.ClusterStage
 
 def cluster(
     *, deleted: bool = False, finalizer: bool = True, **fields: Any
-) -> model.ClusterObject:
+) -> ClusterObject:
     about = OwnedMeta(
         name="infra",
         namespace="x",
@@ -50,15 +51,13 @@ def cluster(
         labels=fields.pop("labels", {}),
         annotations=fields.pop("annotations", {}),
     )
-    return model.ClusterObject(about, **fields)
+    return ClusterObject(about, **fields)
 
 
 PAUSED = {"cluster.x-k8s.io/paused": "false"}
 MANAGED = {"cluster.x-k8s.io/managed-by": "terraform"}
 PAUSED_OWNER = OwnerCluster(OWNER.metadata, ClusterSpec(paused=True))
-STAGES: list[
-    tuple[str, model.ClusterObject, OwnerCluster | None, dict[str, str], Stage]
-] = [
+STAGES: list[tuple[str, ClusterObject, OwnerCluster | None, dict[str, str], Stage]] = [
     ("usual", cluster(), OWNER, {}, Stage.DESIRED),
     ("no owner", cluster(), None, {}, Stage.IGNORED),
     ("paused object", cluster(annotations=PAUSED), OWNER, {}, Stage.PAUSED),
@@ -292,7 +291,7 @@ def test_finalizers_of_other_controllers_are_named_before_the_object_is_released
     foreign = "dvp.infrastructure.cluster.x-k8s.io/cluster"
     about = cluster(deleted=True).metadata
     about = msgspec.structs.replace(about, finalizers=(FINALIZER, foreign))
-    infrastructure = model.ClusterObject(about, ENDPOINT)
+    infrastructure = ClusterObject(about, ENDPOINT)
     known = model.Snapshot(infrastructure, stage=Stage.DELETED, left=())
     *others, last = actions(known)
     assert last == model.RemoveClusterFinalizer()

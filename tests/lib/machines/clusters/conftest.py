@@ -31,12 +31,12 @@ Json = dict[str, Any]
 class ClusterGround:
     """One Cluster with its infrastructure. ground: of the machines."""
 
-    kinds = CLUSTER_KINDS
-
     def __init__(self, ground: Any) -> None:
         self.ground = ground
         self.settings: Json = {}
         self.zones = ZONES
+        self.kinds = CLUSTER_KINDS
+        self.places: Any = None
         self.create("infra")
 
     def create(self, name: str, cluster: str = "one", **metadata: Any) -> Json:
@@ -84,7 +84,7 @@ class ClusterProcess:
         self.of, ground = of, of.ground
         api = ground.api
         self.stores = model.ClusterStores(
-            store.Store(api, CLUSTER, model.ClusterObject),
+            store.Store(api, CLUSTER, kinds.ClusterObject),
             store.Store(api, ground.kinds.clusters, kinds.OwnerCluster),
             store.Store(api, ground.kinds.machine, kinds.MachineObject),
         )
@@ -104,10 +104,11 @@ class ClusterProcess:
             observe.ClusterSources(
                 self.stores,
                 api,
-                CLUSTER_KINDS,
+                of.kinds,
                 MachineSettings("cluster-1", **of.settings),
                 lambda: ground.cloud,
                 lambda: ENDPOINT,
+                None if of.places is None else lambda: of.places,
             ),
             self.recorder,
             of.zones,
