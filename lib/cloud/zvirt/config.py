@@ -324,7 +324,7 @@ def is_in_environment(env: Mapping[str, str]) -> bool:
 def of_secret(env: Mapping[str, str]) -> Mapping[str, str]:
     """Return variables whose values are keys of a Secret; empty: they have no URL.
 
-    Paths in the Pod, of files with the same values, are left out.
+    Paths in the Pod, of files with the same values, are omitted.
     """
     if not env.get(URL):
         return {}

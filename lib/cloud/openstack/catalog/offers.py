@@ -11,7 +11,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.catalog import lists, native, translate
 from lib.cloud.openstack.config.settings import Credentials
 from lib.cloud.openstack.http import client, session
-from lib.cloud.support import calls, circuits, parallel
+from lib.cloud.support import calls, catalog_parts, circuits, parallel
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -87,7 +87,7 @@ class OpenStackCatalog:
 
     def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
         """See the protocol; OpenStack reports no conditions."""
-        document = _caught(
+        document = catalog_parts.caught(
             lambda: translate.installer_document(request.installer_document)
         )
         volumes = _List(
@@ -100,7 +100,7 @@ class OpenStackCatalog:
         shelf = self._fetch(needed)
 
         def part(kind: CatalogPart, make: Callable[[], T]) -> Seen[T] | Unknown | None:
-            return _caught(make) if kind in request.parts else None
+            return catalog_parts.caught(make) if kind in request.parts else None
 
         return catalog.CatalogReading(
             conditions=part(CatalogPart.CONDITIONS, tuple),
@@ -121,7 +121,9 @@ class OpenStackCatalog:
     def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
         """See the protocol."""
         deadline = self._api.now() + CALL_TIMEOUT_S
-        return _caught(lambda: lists.has_volume_type(self._api, type_id, deadline))
+        return catalog_parts.caught(
+            lambda: lists.has_volume_type(self._api, type_id, deadline)
+        )
 
     def _fetch(self, needed: Collection[_List[object]]) -> "_Shelf":
         deadline = self._api.now() + READ_TIMEOUT_S
@@ -133,7 +135,9 @@ class OpenStackCatalog:
             some: Sequence[_List[object]],
         ) -> dict[_List[object], Seen[object] | Unknown]:
             return {
-                listed: _caught(functools.partial(listed.read, self._api, deadline))
+                listed: catalog_parts.caught(
+                    functools.partial(listed.read, self._api, deadline)
+                )
                 for listed in some
             }
 
@@ -209,10 +213,3 @@ def _some(items: tuple[T, ...], what: str) -> tuple[T, ...]:
         message = "the cloud answers with an empty list"
         raise errors.Unavailable(message, operation=f"list {what}")
     return items
-
-
-def _caught(make: Callable[[], T]) -> Seen[T] | Unknown:
-    try:
-        return Seen(make())
-    except errors.CloudError as error:
-        return Unknown(error)

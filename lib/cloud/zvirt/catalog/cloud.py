@@ -4,22 +4,18 @@ A cycle lists data centers, the domains of one of them, and disks where they are
 for; nothing is kept between cycles but which domains the last one had.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
-
 from ovirtsdk4 import types
 
 from lib.cloud import catalog, errors
 from lib.cloud.catalog import CatalogPart
 from lib.cloud.model import Seen, Unknown
+from lib.cloud.support import catalog_parts
 from lib.cloud.zvirt import client, disk_tags
 from lib.cloud.zvirt.catalog import domains_document
 from lib.cloud.zvirt.catalog.domains_document import Domain
 from lib.cloud.zvirt.documents import Item
 
-T = TypeVar("T")
 READ_TIMEOUT_S = 120.0
-_OF_DOMAINS = frozenset({CatalogPart.DOCUMENT, CatalogPart.STORAGE_TYPES})
 _FLAG = "--data-center"
 
 
@@ -31,39 +27,26 @@ class EngineCatalog:
         self._access = access
         self._data_center = data_center
         self._known: frozenset[str] = frozenset()
-        self._last: Mapping[str, bool] = {}
+        self._last: dict[str, bool] = {}
 
     @property
     def parts(self) -> frozenset[CatalogPart]:
-        """See the protocol; VMs have no sizes to choose from, and no conditions."""
-        return _OF_DOMAINS | {CatalogPart.VOLUMES}
+        """See the protocol."""
+        return catalog_parts.PARTS
 
     def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
         """See the protocol."""
-        domains: Seen[tuple[Domain, ...]] | Unknown = Seen(())
-        if _OF_DOMAINS & request.parts:
-            domains = _caught(self._domains)
-        return catalog.CatalogReading(
-            document=(
-                _of(domains, lambda read: self._document(read, request))
-                if CatalogPart.DOCUMENT in request.parts
-                else None
-            ),
-            volumes=(
-                _caught(lambda: self._volumes(request.cluster_id))
-                if CatalogPart.VOLUMES in request.parts
-                else None
-            ),
-            storage_types=(
-                _of(domains, domains_document.storage_types)
-                if CatalogPart.STORAGE_TYPES in request.parts
-                else None
-            ),
+        readers = catalog_parts.StorageReaders(
+            self._domains,
+            lambda domains: self._document(domains, request),
+            domains_document.storage_types,
+            lambda: self._volumes(request.cluster_id),
         )
+        return catalog_parts.read(request.parts, readers)
 
     def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
         """See the protocol; the data center of the domain must be shown, too."""
-        return _caught(lambda: self._has(type_id))
+        return catalog_parts.caught(lambda: self._has(type_id))
 
     def _has(self, type_id: str) -> bool:
         witness = f"datacenters/{self._center().id}"
@@ -125,19 +108,3 @@ class EngineCatalog:
             for item in disks
             if disk_tags.cluster_of(item.entity.description) == cluster_id
         )
-
-
-def _caught(read: Callable[[], T]) -> Seen[T] | Unknown:
-    try:
-        return Seen(read())
-    except errors.CloudError as error:
-        return Unknown(error)
-
-
-def _of(
-    domains: Seen[tuple[Domain, ...]] | Unknown,
-    make: Callable[[tuple[Domain, ...]], T],
-) -> Seen[T] | Unknown:
-    if isinstance(domains, Unknown):
-        return domains
-    return _caught(lambda: make(domains.value))
