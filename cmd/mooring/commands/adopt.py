@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import edge, outputs, reach
+from mooring.commands import daemon, edge, outputs, reach
 
 if TYPE_CHECKING:
     from lib.ccm import adopting
@@ -25,14 +25,8 @@ def adopt() -> None:
     metavar="NAMESPACE/NAME",
     help="Service that is to have the load balancer.",
 )
-@click.option(
-    "--cluster-id",
-    default="",
-    help="Cluster ID of openstack-ccm (default: UID of namespace kube-system).",
-)
-@click.option(
-    "--cluster-name", default="kubernetes", help="Cluster name of openstack-ccm."
-)
+@daemon.cluster_id_option
+@daemon.cluster_name_option
 @click.option("--yes", "is_confirmed", is_flag=True, help="Carry the changes out.")
 def load_balancer(
     id_: str,
@@ -56,9 +50,14 @@ def load_balancer(
         reach.quiet()
         configured = target.configured()
         balancers, _ = configured.plans()
-        own_id = cluster_id or configured.cluster_id
-        request = adopting.AdoptionRequest(id_, service, own_id, cluster_name)
         api = target.api()
+        manager = daemon.ManagerDeployment.of(target.provider, api)
+        request = adopting.AdoptionRequest(
+            id_,
+            service,
+            manager.value("--cluster-id", cluster_id, configured.cluster_id),
+            manager.value("--cluster-name", cluster_name, "kubernetes"),
+        )
         try:
             planned = adopting.plan(api, balancers, request)
             _show(planned)

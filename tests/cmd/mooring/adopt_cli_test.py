@@ -20,7 +20,7 @@ ROWS: dict[str, tuple[tuple[str, ...], int, str]] = {
         2,
         "--output: this command prints text; must be table.",
     ),
-    "a cluster that does not answer": ((ID, SERVICE, "--yes"), 1, "namespaces"),
+    "a cluster that does not answer": ((ID, SERVICE, "--yes"), 1, "deployments: "),
 }
 
 

@@ -17,7 +17,7 @@ from lib.lab.kube.kube_objects import Json
 from lib.lab.run import waiting
 from tests.harness.daemons import tool
 from tests.harness.docs import pages
-from tests.harness.openstack import inventory
+from tests.harness.openstack import balancers, inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Room
 
@@ -98,7 +98,7 @@ def adopt(room: Room, id_: str, name: str) -> None:
 
 
 def repeat(room: Room, id_: str, name: str) -> None:
-    """Carry step 3 out a second time, before a daemon runs."""
+    """Carry step 3 out a second time."""
     again = tool.mooring_process(*commands(room, id_, name)[1][1:])
     assert again.returncode == 0
     assert again.stdout.count("done: ") == 1, "the annotations alone"
@@ -126,9 +126,31 @@ def test_a_cluster_is_restored_with_its_addresses(room: Room) -> None:
     assert served(room, BARE) == before[BARE]
     taken = tool.mooring_process(*commands(room, old[EARLY], BARE)[1][1:])
     assert taken.returncode == 1
-    # While the daemon takes the listeners over, they carry tags of both Services.
-    assert re.search("which exists|is used by several Services", taken.stderr)
-    assert {name: served(room, name) for name in (EARLY, BARE)} == {
-        name: before[name] for name in (EARLY, BARE)
-    }
+    assert "which exists" in taken.stderr
+    other = served(room, LATE)
+    assert other != before[LATE]
+    spare = services.balancer_id(room.services.get(LATE) or {})
+    adopt(room, old[LATE], LATE)
+    waiting.until(
+        "the address of old is back",
+        lambda: services.addresses(room.services.get(LATE)) == before[LATE],
+    )
+    repeat(room, old[LATE], LATE)
+
+    def is_named() -> bool:
+        events = room.services.events().get(LATE, ())
+        return any(
+            event.reason == "CleanupIncomplete" and spare in event.message
+            for event in events
+        )
+
+    waiting.until("the other load balancer is named", is_named)
+    assert "mooring.io/confirm-deletion" in PAGE.read_text()
+    room.services.change(LATE, {"mooring.io/confirm-deletion": spare})
+    waiting.until(
+        "the other load balancer is deleted",
+        lambda: set(balancers.listed(room.mine.connection, balancers.BALANCERS))
+        == set(old.values()),
+    )
+    assert {name: served(room, name) for name in old} == before
     room.services.clear()

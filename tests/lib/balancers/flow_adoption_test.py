@@ -32,14 +32,17 @@ def lose_cluster(scene: Any, *, is_noted: bool) -> str:
     return str(id_)
 
 
-def plan(scene: Any, id_: str, service: str = "default/web") -> adopting.Planned:
-    request = adopting.AdoptionRequest(id_, service, "cluster-id")
+def plan(
+    scene: Any, id_: str, service: str = "default/web", name: str = "kubernetes"
+) -> adopting.Planned:
+    """name: of the cluster, as the command was given it."""
+    request = adopting.AdoptionRequest(id_, service, "cluster-id", name)
     return adopting.plan(scene.ground.api, scene.ground.cloud, request)
 
 
-def adopt(scene: Any, id_: str) -> list[str]:
+def adopt(scene: Any, id_: str, name: str = "kubernetes") -> list[str]:
     clock = scene.cloud.clock
-    planned = plan(scene, id_)
+    planned = plan(scene, id_, name=name)
     api, cloud = scene.ground.api, scene.ground.cloud
     return [*adopting.carry_out(api, cloud, planned, clock, clock.sleep)]
 
@@ -47,11 +50,13 @@ def adopt(scene: Any, id_: str) -> list[str]:
 @pytest.mark.parametrize("is_noted", [True, False], ids=["with notes", "without"])
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("version", [(2, 30), (2, 4)], ids=["tags", "descriptions"])
+@pytest.mark.parametrize("name", ["kubernetes", "other"], ids=["name", "wrong name"])
 def test_a_service_of_a_lost_cluster_gets_its_address_again(
     make_scene: Callable[..., Any],
     is_noted: bool,
     is_late: bool,
     version: tuple[int, int],
+    name: str,
 ) -> None:
     """Whether the daemon runs already or not; nothing of the old cluster is left."""
     scene = make_scene()
@@ -62,7 +67,7 @@ def test_a_service_of_a_lost_cluster_gets_its_address_again(
     if is_late:
         scene.process.settle(60.0)
         assert scene.address("web") != address
-    assert adopt(scene, id_)
+    assert adopt(scene, id_, name)
     scene.process.settle(60.0)
     scene.process.settle(60.0)
     assert scene.address("web") == address
@@ -74,7 +79,7 @@ def test_a_service_of_a_lost_cluster_gets_its_address_again(
         scene.process.settle(60.0)
         scene.cloud.octavia.finish()
     assert list(scene.cloud.octavia.load_balancers) == [id_]
-    assert adopt(scene, id_) == [f"annotate Service default/web: {NOTES}"]
+    assert adopt(scene, id_, name) == [f"annotate Service default/web: {NOTES}"]
     scene.calls(lambda: scene.ground.delete("web"))
     scene.cloud.octavia.finish()
     assert scene.cloud.octavia.load_balancers == scene.cloud.octavia.listeners == {}
@@ -84,6 +89,34 @@ def test_a_service_of_a_lost_cluster_gets_its_address_again(
 
 
 NOTES = ", ".join(sorted((keys.LOAD_BALANCER_ID, keys.OWNED_ID)))
+
+
+@pytest.mark.parametrize("has_own", [False, True], ids=["first", "after another"])
+def test_a_service_takes_over_a_load_balancer_that_it_shares(
+    make_scene: Callable[..., Any], has_own: bool
+) -> None:
+    """Its owner is lost: the use of the same Service is no other user."""
+    scene = make_scene()
+    ground, octavia = scene.ground, scene.cloud.octavia
+    scene.calls(lambda: ground.service("web", 80))
+    address = scene.address("web")
+    id_ = lose_cluster(scene, is_noted=False)
+    if has_own:
+        scene.process.settle(60.0)
+    shared: dict[str, str | None] = {keys.LOAD_BALANCER_ID: id_}
+    ground.service("web", 81, annotations=shared)
+    scene.process.settle(60.0)
+    scene.process.settle(60.0)
+    tags = octavia.load_balancers[id_]["tags"]
+    assert [tag for tag in tags if tag.startswith("mooring-user:")]
+    assert adopt(scene, id_)
+    scene.process.settle(60.0)
+    assert adopt(scene, id_) == [f"annotate Service default/web: {NOTES}"]
+    scene.process.settle(60.0)
+    assert scene.address("web") == address
+    scene.calls(lambda: ground.delete("web"))
+    octavia.finish()
+    assert octavia.load_balancers == octavia.listeners == {}
 
 
 def test_reading_an_adoption_writes_nothing(make_scene: Callable[..., Any]) -> None:
@@ -120,7 +153,7 @@ def test_what_is_not_to_be_taken_over_is_refused(
         "provisioning_status": "ACTIVE",
         "tags": [*balancer["tags"], "mooring-user:cluster-id:other"],
     }
-    with pytest.raises(errors.InvalidRequest, match="several Services"):
-        plan(scene, id_)
+    with pytest.raises(errors.InvalidRequest, match="mooring-user:cluster-id:other"):
+        plan(scene, id_, "default/second")
     with pytest.raises(errors.NotFound):
         plan(scene, "00000000-0000-4000-8000-0000000000aa")

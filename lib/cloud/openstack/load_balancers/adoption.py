@@ -28,7 +28,7 @@ def read(api: client.Client, ref: Ref, id_: str, deadline: float) -> Adoption:
         CloudError: it cannot be read.
     """
     balancer = lists.LOAD_BALANCER.read(api, id_, deadline).loadbalancer
-    _check(balancer)
+    _check(ref, balancer)
     filters = (("load_balancer_id", id_),)
     listeners = lists.LISTENERS.of_project(api, deadline, filters)
     ips = lists.FLOATING_IPS.of_project(api, deadline)
@@ -51,16 +51,20 @@ def read(api: client.Client, ref: Ref, id_: str, deadline: float) -> Adoption:
     return Adoption(balancer.name, tuple(shown), former, steps, notes)
 
 
-def _check(balancer: native.LoadBalancer) -> None:
+def _check(ref: Ref, balancer: native.LoadBalancer) -> None:
     """Check that a load balancer serves one Service, and can be changed.
 
     Raises:
         InvalidRequest: it does not.
     """
-    users = [tag for tag in balancer.tags if tag.startswith(names.USER_PREFIX)]
+    is_own = names.ownership_tag(ref) in identity.ownership_tags_of(balancer)
+    users = () if is_own else sorted(identity.other_users(balancer, ref))
     why = ""
-    if users or len(identity.services(balancer.tags)) > 1:
-        why = "it is used by several Services; must be used by one"
+    if users:
+        why = (
+            f"other Services use it, too: tags {', '.join(users)}; must be used by its"
+            " owner alone, or by the Service under the given cluster name"
+        )
     elif balancer.provisioning_status != native.ACTIVE:
         why = f"its status is {balancer.provisioning_status}; must be {native.ACTIVE}"
     if why:
@@ -70,11 +74,17 @@ def _check(balancer: native.LoadBalancer) -> None:
 
 
 def _taken(tags: tuple[str, ...], ref: Ref) -> list[str]:
-    """Return tags with those of the Service in place of those of the former owner."""
-    own = (names.load_balancer(ref), names.ownership_tag(ref))
+    """Return tags with that of the Service in place of those of the former owner.
+
+    The reference's tag, a name that contains the cluster's, is added by the daemon: a
+    cluster name that is not the daemon's would appear as another user for ever.
+    """
+    own = names.ownership_tag(ref)
+    if identity.ownership_tags(tags) == {own}:
+        return [*tags]
     prefixes = (names.SERVICE_PREFIX, names.OWNERSHIP_TAG_PREFIX)
     kept = [tag for tag in tags if tag and not tag.startswith(prefixes)]
-    return [*kept, *own]
+    return [*(tag for tag in kept if tag != names.user(ref)), own]
 
 
 def _listener(

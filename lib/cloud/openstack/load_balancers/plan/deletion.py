@@ -262,7 +262,7 @@ def is_deleted_whole(detach: Detach) -> bool:
             balancer.name.startswith(names.SERVICE_PREFIX)
             or names.MADE in balancer.tags
         )
-    if identity.is_used_by_others(balancer, detach.ref):
+    if identity.other_users(balancer, detach.ref):
         return False
     is_created_here = (
         balancer.name.startswith(names.SERVICE_PREFIX) or names.MADE in balancer.tags

@@ -352,7 +352,7 @@ def _needs(
             # A changed Service may have another port to be asked.
             yield main.id, Depth.FULL if needs_all else depth
     for balancer, relation in left:
-        is_alone = not identity.is_used_by_others(balancer, target.ref)
+        is_alone = not identity.other_users(balancer, target.ref)
         goes_whole = relation is Relation.OWNED and is_alone
         is_cascaded = goes_whole and config.cascade_delete
         if not (

@@ -217,16 +217,17 @@ def relation_to_former(ref: Ref, balancer: LoadBalancer) -> Relation:
     return Relation.OWNED if is_tagged else Relation.SHARED
 
 
-def is_used_by_others(balancer: LoadBalancer, ref: Ref) -> bool:
-    """Report whether other Services are on it too, of whichever cluster.
+def other_users(balancer: LoadBalancer, ref: Ref) -> frozenset[str]:
+    """Return the tags of Services that are on it beside its owner and this Service.
 
-    A Service of the same name has the same tag of the reference: there the UID decides.
+    Of whichever cluster. A Service of the same name has the same tag of the reference:
+    there the UID decides.
     """
     own = names_of(ref)
-    if services(balancer.tags) - {own.all_[0], balancer.name}:
-        return True
+    named = services(balancer.tags) - {own.all_[0], balancer.name}
     users = {tag for tag in balancer.tags if tag.startswith(names.USER_PREFIX)}
-    return any(not names.is_former(tag, ref) for tag in users - {own.user})
+    others = {tag for tag in users - {own.user} if not names.is_former(tag, ref)}
+    return named | others
 
 
 def is_abandoned(
