@@ -267,6 +267,12 @@ STATES = {
         ("perhaps",),
         problem("InvalidAnnotation"),
     ),
+    "a misspelt annotation": State(
+        annotated({"loadbalancer.openstack.org/conection-limit": "5"}),
+        "UnknownAnnotation",
+        ("conection-limit (did you mean", f"{keys.CONNECTION_LIMIT}?"),
+        problem("UnknownAnnotation"),
+    ),
     "a load balancer of a former Service is missing": State(
         annotated({keys.LOAD_BALANCER_ID: "00000000-0000-4000-8000-0000000000ee"}),
         SYNC_FAILED,

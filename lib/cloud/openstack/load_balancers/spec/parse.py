@@ -23,7 +23,7 @@ from lib.cloud.load_balancers import (
 )
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.cloud.openstack.load_balancers.spec import backends, names, subnets
+from lib.cloud.openstack.load_balancers.spec import backends, names, subnets, unknown
 from lib.cloud.openstack.load_balancers.spec.annotations import AnnotationReader
 from lib.cloud.openstack.load_balancers.spec.desired import (
     Desired,
@@ -94,6 +94,7 @@ def parse(
     """Read everything; all problems are reported together."""
     reader = AnnotationReader(facts.annotations)
     reader.problems += _of_service(facts)
+    reader.problems += unknown.problems(facts.annotations)
     class_ = _class(reader, config)
     chosen = backends.select(facts, reader, config, choose)
     is_internal = _is_internal(reader, config)

@@ -11,3 +11,5 @@ class OctaviaReason(ProblemReason):
     NO_FLOATING_NETWORK = "NoFloatingNetwork"
     SHARED_LIMIT = "SharedLimitReached"
     TLS = "TLSContainerNotReadable"
+    UNKNOWN_ANNOTATION = "UnknownAnnotation"
+    """Its key is misspelt, so that nothing reads it."""
