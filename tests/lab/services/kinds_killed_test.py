@@ -1,7 +1,11 @@
-"""Octavia is killed while it changes a load balancer: the state never ends."""
+"""Octavia is killed while it changes load balancers: their states never end.
 
+One is being created, one changed and one deleted. An administrator's remedy ends it.
+"""
+
+import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -17,6 +21,37 @@ from tests.harness.services.balancing import Room
 INTERNAL = {keys.INTERNAL: "true"}
 FLAGS = ("--lb-drift-period=10s",)
 PENDING = "LoadBalancerPending"
+REMEDY = "an administrator must set its provisioning_status to ERROR"
+
+
+@dataclasses.dataclass(frozen=True)
+class Stuck:
+    """A write of a Service's load balancer during which Octavia is killed."""
+
+    name: str
+    state: str
+    method: str
+    begin: Callable[[Room], object]
+
+
+def is_created(room: Room) -> None:
+    room.services.make("created", INTERNAL)
+
+
+def is_changed(room: Room) -> None:
+    ports = [services.port(80), services.port(443)]
+    room.services.change("changed", ports=ports)
+
+
+def is_deleted(room: Room) -> None:
+    room.services.delete(["deleted"])
+
+
+STUCK: Sequence[Stuck] = (
+    Stuck("created", "PENDING_CREATE", "POST", is_created),
+    Stuck("changed", "PENDING_UPDATE", "POST", is_changed),
+    Stuck("deleted", "PENDING_DELETE", "DELETE", is_deleted),
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,28 +59,32 @@ def room(open_room: balancing.Open) -> Iterator[Room]:
     room = open_room("killed", 2)
     room.add_nodes(room.nodes)
     room.replica(1, FLAGS).start()
-    leases.mark_damaged(room.where, "a load balancer stays in PENDING_UPDATE")
+    leases.mark_damaged(room.where, "load balancers stay in PENDING_*")
     yield room
-    room.services.abandon()
+    release(room)
 
 
-def ids(room: Room) -> set[str]:
-    return set(balancers.listed(room.mine.connection, balancers.BALANCERS))
+def states(room: Room) -> dict[str, str]:
+    with room.states() as read:
+        return dict(read.all())
 
 
-def test_a_killed_octavia_leaves_a_state_that_is_reported(room: Room) -> None:
-    """PENDING_UPDATE never ends: an Event after five minutes, with the remedy."""
-    room.services.make("stuck", INTERNAL)
-    waiting.until(
-        "stuck is served", lambda: services.addresses(room.services.get("stuck"))
-    )
+def release(room: Room) -> None:
+    """Do what the Event asks of an administrator."""
+    for id_, state in states(room).items():
+        if state.startswith("PENDING_"):
+            balancers.set_status(layout.of(room.where), id_, "ERROR")
+
+
+def kill_during(room: Room, stuck: Stuck) -> float:
+    """Kill Octavia when it has accepted a write; return when. It is started again."""
     killed: list[float] = []
 
     def kill(
         service: str, method: str, path: str, status: int, body: bytes
     ) -> tuple[int, bytes]:
-        is_change = service == layout.OCTAVIA and method in ("POST", "PUT")
-        if is_change and status < 300 and not killed:
+        is_write = service == layout.OCTAVIA and method == stuck.method
+        if is_write and status < 300 and not killed:
             octavia = processes.find(room.where, layout.OCTAVIA)
             assert octavia is not None
             octavia.kill()
@@ -55,26 +94,46 @@ def test_a_killed_octavia_leaves_a_state_that_is_reported(room: Room) -> None:
 
     room.entrance.forge, usual = kill, room.entrance.forge
     try:
-        ports = [services.port(80), services.port(443)]
-        room.services.change("stuck", ports=ports)
-        waiting.until("Octavia is killed", lambda: killed)
+        stuck.begin(room)
+        waiting.until(f"Octavia is killed: {stuck.name}", lambda: killed)
     finally:
         room.entrance.forge = usual
     openstack.up(room.where, progress.Silent())
-    (balancer_id,) = ids(room)
-    with room.states() as states:
-        assert states.all()[balancer_id] == "PENDING_UPDATE"
-        waiting.until(
-            "it is reported",
-            lambda: [
-                event
-                for event in room.services.events().get("stuck", ())
-                if event.reason == PENDING
-            ],
-        )
-        took_s = time.monotonic() - killed[0]
-        assert states.all()[balancer_id] == "PENDING_UPDATE"
-    (event,) = (e for e in room.services.events()["stuck"] if e.reason == PENDING)
-    print(f"{took_s:.0f} s after the kill: {event.message}")
-    assert balancer_id in event.message
-    assert "an administrator must set its provisioning_status to ERROR" in event.message
+    return killed[0]
+
+
+def reports(room: Room, name: str) -> list[str]:
+    """Wait for the Event; return its messages."""
+
+    def messages() -> list[str]:
+        events = room.services.events().get(name, ())
+        return [event.message for event in events if event.reason == PENDING]
+
+    waiting.until(f"{name} is reported", messages)
+    return messages()
+
+
+def serve(room: Room, name: str) -> None:
+    room.services.make(name, INTERNAL)
+    waiting.until(
+        f"{name} is served", lambda: services.addresses(room.services.get(name))
+    )
+
+
+def test_a_killed_octavia_leaves_states_that_are_reported(room: Room) -> None:
+    """An Event on each Service after five minutes, until an administrator acts."""
+    for name in ("changed", "deleted"):
+        serve(room, name)
+    began = {stuck.name: kill_during(room, stuck) for stuck in STUCK}
+    assert sorted(states(room).values()) == sorted(stuck.state for stuck in STUCK)
+    for stuck in STUCK:
+        (message,) = set(reports(room, stuck.name))
+        took_s = time.monotonic() - began[stuck.name]
+        print(f"{took_s:.0f} s after the kill: {message}")
+        assert stuck.state in message
+        assert REMEDY in message
+    assert sorted(states(room).values()) == sorted(stuck.state for stuck in STUCK)
+    release(room)
+    waiting.until("deleted is deleted", lambda: "deleted" not in room.services.all())
+    room.services.clear()
+    waiting.until("no load balancer is left", lambda: not states(room))
