@@ -18,11 +18,16 @@ HOST = "127.0.0.1"
 
 @contextlib.contextmanager
 def denying(
-    api: client.Api, namespace: str, resource: Resource, subresource: str = ""
+    api: client.Api,
+    namespace: str,
+    resource: Resource,
+    subresource: str = "",
+    *,
+    is_down: bool = False,
 ) -> Iterator[str]:
     """Have the API server ask a webhook that denies updates, while the block lasts.
 
-    Yields the name of the webhook.
+    is_down: nothing answers there. Yields the name of the webhook.
     """
     now = datetime.datetime.now(datetime.UTC)
     pair = certificates.self_signed([HOST], now)
@@ -54,12 +59,15 @@ def denying(
     }
     objects = kube_objects.Objects(api, "")
     server.start()
+    if is_down:
+        server.stop()
     try:
         objects.make(resources.VALIDATING_WEBHOOKS, name, webhooks=[hook])
         yield name
     finally:
         objects.delete(resources.VALIDATING_WEBHOOKS, name)
-        server.stop()
+        if not is_down:
+            server.stop()
 
 
 def _deny(request: exchange.Request) -> exchange.Reply:

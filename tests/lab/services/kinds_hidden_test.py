@@ -7,9 +7,8 @@ import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab.openstack import layout
-from lib.lab.run import waiting
-from tests.harness.openstack import balancers, front
-from tests.harness.services import balancing, services
+from tests.harness.openstack import front
+from tests.harness.services import balancing, kinds
 from tests.harness.services.balancing import Counted, Room
 
 INTERNAL = {keys.INTERNAL: "true"}
@@ -23,17 +22,6 @@ def room(open_room: balancing.Open) -> Room:
     room.add_nodes(room.nodes)
     room.replica(1, FLAGS).start()
     return room
-
-
-def served(room: Room, name: str) -> list[str]:
-    waiting.until(
-        f"{name} is served", lambda: services.addresses(room.services.get(name))
-    )
-    return services.addresses(room.services.get(name))
-
-
-def ids(room: Room) -> set[str]:
-    return set(balancers.listed(room.mine.connection, balancers.BALANCERS))
 
 
 def hidden(share: str) -> front.Forge:
@@ -68,8 +56,8 @@ def test_absence_for_minutes_and_over_a_restart(room: Room, share: str) -> None:
     names = [f"{share}-{number}" for number in range(6)]
     for name in names:
         room.services.make(name, INTERNAL)
-    before = {name: served(room, name) for name in names}
-    existing, counted = ids(room), Counted(room.entrance)
+    before = {name: kinds.served(room, name) for name in names}
+    existing, counted = kinds.ids(room), Counted(room.entrance)
     room.entrance.forge, usual = hidden(share), room.entrance.forge
     try:
         time.sleep(LIE_S / 2)
@@ -80,6 +68,6 @@ def test_absence_for_minutes_and_over_a_restart(room: Room, share: str) -> None:
         room.entrance.forge = usual
     time.sleep(30)
     assert counted.writes() == []
-    assert {name: served(room, name) for name in names} == before
-    assert ids(room) == existing
+    assert {name: kinds.served(room, name) for name in names} == before
+    assert kinds.ids(room) == existing
     room.services.clear()

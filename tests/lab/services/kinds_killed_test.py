@@ -15,7 +15,7 @@ from lib.lab.openstack import layout
 from lib.lab.run import processes, progress, waiting
 from lib.lab.slots import leases
 from tests.harness.openstack import balancers
-from tests.harness.services import balancing, services
+from tests.harness.services import balancing, kinds, services
 from tests.harness.services.balancing import Room
 
 INTERNAL = {keys.INTERNAL: "true"}
@@ -102,32 +102,15 @@ def kill_during(room: Room, stuck: Stuck) -> float:
     return killed[0]
 
 
-def reports(room: Room, name: str) -> list[str]:
-    """Wait for the Event; return its messages."""
-
-    def messages() -> list[str]:
-        events = room.services.events().get(name, ())
-        return [event.message for event in events if event.reason == PENDING]
-
-    waiting.until(f"{name} is reported", messages)
-    return messages()
-
-
-def serve(room: Room, name: str) -> None:
-    room.services.make(name, INTERNAL)
-    waiting.until(
-        f"{name} is served", lambda: services.addresses(room.services.get(name))
-    )
-
-
 def test_a_killed_octavia_leaves_states_that_are_reported(room: Room) -> None:
     """An Event on each Service after five minutes, until an administrator acts."""
     for name in ("changed", "deleted"):
-        serve(room, name)
+        room.services.make(name, INTERNAL)
+        kinds.served(room, name)
     began = {stuck.name: kill_during(room, stuck) for stuck in STUCK}
     assert sorted(states(room).values()) == sorted(stuck.state for stuck in STUCK)
     for stuck in STUCK:
-        (message,) = set(reports(room, stuck.name))
+        (message,) = kinds.reported(room, stuck.name, PENDING)
         took_s = time.monotonic() - began[stuck.name]
         print(f"{took_s:.0f} s after the kill: {message}")
         assert stuck.state in message

@@ -4,11 +4,8 @@ One of each kind: a cloud that lies about absence, a Service that changes hands,
 that a webhook denies, answers without an end, and two writers of one field.
 """
 
-import contextlib
 import json
-import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,8 +14,7 @@ from lib.kube import resources
 from lib.lab.openstack import layout
 from lib.lab.run import waiting
 from tests.harness.kube import denying_webhook
-from tests.harness.openstack import balancers
-from tests.harness.services import balancing, services
+from tests.harness.services import balancing, kinds, services
 from tests.harness.services.balancing import Counted, Room
 
 INTERNAL = {keys.INTERNAL: "true"}
@@ -31,8 +27,6 @@ BODY_S = 20.0
 OTHERS_S = 40.0
 MOST_WRITES = 12
 """Of a contested field in so long."""
-SYNC_FAILED = "SyncLoadBalancerFailed"
-OTHER = "other-controller"
 OTHER_ADDRESS = "192.0.2.99"
 
 
@@ -42,24 +36,6 @@ def room(open_room: balancing.Open) -> Room:
     room.add_nodes(room.nodes)
     room.replica(1, FLAGS, timeout_s=CALL_S).start()
     return room
-
-
-def served(room: Room, name: str) -> list[str]:
-    """Wait until a Service has an address; return its addresses."""
-    waiting.until(
-        f"{name} is served: {room.services.events().get(name)}",
-        lambda: services.addresses(room.services.get(name)),
-    )
-    return services.addresses(room.services.get(name))
-
-
-def warnings(room: Room, name: str, reason: str) -> list[str]:
-    events = room.services.events().get(name, ())
-    return [event.message for event in events if event.reason == reason]
-
-
-def ids(room: Room) -> set[str]:
-    return set(balancers.listed(room.mine.connection, balancers.BALANCERS))
 
 
 def absent(
@@ -82,8 +58,8 @@ def test_a_cloud_that_reports_all_as_absent_costs_no_address(room: Room) -> None
     names = [f"here-{number}" for number in range(4)]
     for name in names:
         room.services.make(name, INTERNAL)
-    before = {name: served(room, name) for name in names}
-    existing = ids(room)
+    before = {name: kinds.served(room, name) for name in names}
+    existing = kinds.ids(room)
     counted = Counted(room.entrance)
     room.entrance.forge, usual = absent, room.entrance.forge
     try:
@@ -91,7 +67,8 @@ def test_a_cloud_that_reports_all_as_absent_costs_no_address(room: Room) -> None
         waiting.until(
             "the absences are reported",
             lambda: all(
-                "absent at the same time" in "".join(warnings(room, name, SYNC_FAILED))
+                "absent at the same time"
+                in "".join(kinds.warnings(room, name, kinds.SYNC_FAILED))
                 for name in names
             ),
         )
@@ -101,23 +78,23 @@ def test_a_cloud_that_reports_all_as_absent_costs_no_address(room: Room) -> None
     counted.rest(0.5)
     time.sleep(12)
     assert counted.writes() == []
-    assert {name: served(room, name) for name in names} == before
-    assert ids(room) == existing
+    assert {name: kinds.served(room, name) for name in names} == before
+    assert kinds.ids(room) == existing
     room.services.clear()
 
 
 def test_a_class_after_the_type_leaks_nothing(room: Room) -> None:
     """Type ClusterIP, then LoadBalancer with a class, while the daemon is down."""
     room.services.make("moved", INTERNAL)
-    served(room, "moved")
-    assert len(ids(room)) == 1
+    kinds.served(room, "moved")
+    assert len(kinds.ids(room)) == 1
     room.replicas[1].stop()
     room.services.change("moved", type="ClusterIP")
     room.services.change(
         "moved", type="LoadBalancer", loadBalancerClass="example.org/other"
     )
     room.replicas[1].start()
-    waiting.until("its load balancer is deleted", lambda: not ids(room))
+    waiting.until("its load balancer is deleted", lambda: not kinds.ids(room))
     waiting.until(
         "the finalizer is removed",
         lambda: not (room.services.get("moved") or {})["metadata"].get("finalizers"),
@@ -135,13 +112,12 @@ def test_a_denied_write_is_an_event_of_its_service(room: Room) -> None:
         room.api, namespace, resources.SERVICES, "status"
     ) as name:
         room.services.make("denied", INTERNAL)
-        waiting.until("it is reported", lambda: warnings(room, "denied", SYNC_FAILED))
-        (message,) = set(warnings(room, "denied", SYNC_FAILED))
+        (message,) = kinds.reported(room, "denied", kinds.SYNC_FAILED)
         print(message)
         text = f'admission webhook "{name}" denied the request'
         assert f"{text}: {denying_webhook.MESSAGE}" in message
         assert services.addresses(room.services.get("denied")) == []
-    served(room, "denied")
+    kinds.served(room, "denied")
     room.services.clear()
 
 
@@ -154,7 +130,7 @@ def slow(service: str, method: str, path: str) -> float:
 def test_answers_without_an_end_stop_no_service(room: Room) -> None:
     """Each is given up at its deadline: with whole bodies a new Service is served."""
     room.services.make("before", INTERNAL)
-    before = served(room, "before")
+    before = kinds.served(room, "before")
     room.entrance.pace, usual = slow, room.entrance.pace
     try:
         room.services.make("during", INTERNAL)
@@ -162,57 +138,23 @@ def test_answers_without_an_end_stop_no_service(room: Room) -> None:
     finally:
         room.entrance.pace = usual
     began = time.monotonic()
-    served(room, "during")
+    kinds.served(room, "during")
     print(f"served {time.monotonic() - began:.1f} s after the answers were whole again")
-    assert served(room, "before") == before
+    assert kinds.served(room, "before") == before
     room.services.clear()
-
-
-@contextlib.contextmanager
-def other_writer(room: Room, name: str) -> Iterator[list[float]]:
-    """Have another controller write its address each time; yield its writes' times."""
-    times: list[float] = []
-    stop = threading.Event()
-    ingress = {"loadBalancer": {"ingress": [{"ip": OTHER_ADDRESS}]}}
-    body = json.dumps({"status": ingress}).encode()
-
-    def write() -> None:
-        while not stop.wait(0.1):
-            addresses = services.addresses(room.services.get(name))
-            if addresses and addresses != [OTHER_ADDRESS]:
-                room.api.patch(
-                    resources.SERVICES,
-                    name,
-                    body,
-                    room.services.namespace,
-                    subresource="status",
-                    timeout_s=10.0,
-                    query={"fieldManager": OTHER},
-                )
-                times.append(time.monotonic())
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield times
-    finally:
-        stop.set()
-        thread.join()
 
 
 def test_two_writers_do_not_write_without_end(room: Room) -> None:
     """The field is left to the other for a while, and an Event names both."""
     room.services.make("contested", INTERNAL)
-    served(room, "contested")
-    with other_writer(room, "contested") as times:
-        waiting.until(
-            "it is reported", lambda: warnings(room, "contested", "FieldContested")
-        )
+    kinds.served(room, "contested")
+    ingress = {"loadBalancer": {"ingress": [{"ip": OTHER_ADDRESS}]}}
+    with kinds.other_writer(room, "contested", {"status": ingress}, "status") as times:
+        (message,) = kinds.reported(room, "contested", kinds.CONTESTED)
         time.sleep(max(0.0, OTHERS_S - (time.monotonic() - times[0])))
         count = len(times)
-    (message,) = set(warnings(room, "contested", "FieldContested"))
     print(f"{count} writes; {message}")
-    assert OTHER in message
+    assert kinds.OTHER in message
     assert "status.loadBalancer" in message
     assert count <= MOST_WRITES
     room.services.clear()
