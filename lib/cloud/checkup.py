@@ -5,10 +5,10 @@ Rules: every call is bounded by a time-out of its own; secrets are in no answer.
 
 import dataclasses
 import datetime
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from typing import Protocol, runtime_checkable
 
-from lib.cloud import errors
+from lib.cloud import errors, model
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -134,6 +134,15 @@ class ComponentRights:
     missing: tuple[str, ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class InstanceProblem:
+    """A problem of the instance of a Node, with what an operator does about it."""
+
+    node: str
+    text: str
+    remedy: str
+
+
 Offered = Mapping[str, tuple[str, ...] | errors.CloudError]
 """Names of objects of the cloud by kind; the error of a kind that is not known."""
 Quotas = Mapping[str, tuple[Quota, ...] | errors.CloudError]
@@ -210,5 +219,20 @@ class Checkup(Protocol):
 
         Raises:
             CloudError: there is no token.
+        """
+        ...
+
+
+@runtime_checkable
+class InstanceCheckup(Protocol):
+    """A cloud that checks the instances of Nodes, too."""
+
+    def instance_problems(
+        self, refs: Collection[model.InstanceRef]
+    ) -> tuple[InstanceProblem, ...]:
+        """Return what keeps Nodes of these instances from being initialised.
+
+        Raises:
+            CloudError: the instances are not known.
         """
         ...

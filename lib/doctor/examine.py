@@ -9,12 +9,13 @@ import msgspec
 
 from lib.cloud import checkup, errors
 from lib.doctor import chart as umbrella
-from lib.doctor import cluster, ids, judge, machine_api
+from lib.doctor import cluster, ids, judge, machine_api, node_instances
 from lib.doctor.model import (
     CheckResult,
     CheckState,
     ClockReadings,
     DaemonAccount,
+    NodeIdentity,
     Read,
     ReadFailure,
     Right,
@@ -82,8 +83,7 @@ def examine(sources: Sources, expected: Expected, now: Now) -> Iterator[CheckRes
     warnings = Read(cloud.value.warnings) if isinstance(cloud, Read) else cloud
     yield from judge.configuration(warnings)
     yield from _of_cloud(cloud, expected.remedies, now)
-    region = cloud.value.region if isinstance(cloud, Read) else None
-    yield from _of_cluster(sources, expected, region, now)
+    yield from _of_cluster(sources, expected, cloud, now)
 
 
 def is_well(findings: Sequence[CheckResult]) -> bool:
@@ -171,7 +171,10 @@ def _clocks(
 
 
 def _of_cluster(
-    sources: Sources, expected: Expected, region: str | None, now: Now
+    sources: Sources,
+    expected: Expected,
+    cloud: Read[checkup.Checkup] | ReadFailure,
+    now: Now,
 ) -> Iterator[CheckResult]:
     versions: list[str] = []
 
@@ -197,12 +200,27 @@ def _of_cluster(
     yield judge.clock(judge.KUBE_CLOCK, clocks)
     yield from _rights(opened.value, expected)
     yield _lease(opened.value, expected, now)
-    yield from ids.findings(
-        _attempt(opened.value.nodes), expected.cloud, region, expected.remedies
-    )
+    nodes = _attempt(opened.value.nodes)
+    region = cloud.value.region if isinstance(cloud, Read) else None
+    yield from ids.findings(nodes, expected.cloud, region, expected.remedies)
+    yield from _instances(cloud, nodes)
     yield from _machine_api(opened.value, expected.machines)
     yield from _chart(opened.value, expected.chart)
     yield from judge.pods(_attempt(lambda: opened.value.pods(expected.components)))
+
+
+def _instances(
+    cloud: Read[checkup.Checkup] | ReadFailure,
+    nodes: Read[tuple[NodeIdentity, ...]] | ReadFailure,
+) -> tuple[CheckResult, ...]:
+    """Check the instances of Nodes; no line for a cloud without such a check."""
+    if isinstance(cloud, ReadFailure) or isinstance(nodes, ReadFailure):
+        return ()
+    asked, refs = cloud.value, node_instances.refs(nodes.value)
+    if not isinstance(asked, checkup.InstanceCheckup):
+        return ()
+    read = _attempt(lambda: asked.instance_problems(refs))
+    return node_instances.results(len(refs), read)
 
 
 def _machine_api(

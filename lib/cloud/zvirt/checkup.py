@@ -6,19 +6,26 @@ wrong password that is repeated locks the account.
 
 import datetime
 import email.utils
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+
+from ovirtsdk4 import types
 
 from lib.cloud import checkup, errors
+from lib.cloud.model import InstanceRef
 from lib.cloud.zvirt import client, component_rights, config, engine_product, http
+from lib.cloud.zvirt.documents import Item
+from lib.cloud.zvirt.instances import node_vms
 from lib.process import clock
 
+_GIB = 1024**3
 _PERMISSIONS = "users/{}/permissions"
 _COLLECTIONS = ("templates", "vnicprofiles", "storagedomains", "clusters")
 """Collections of which objects of a cluster contain names or IDs."""
 REMEDIES = checkup.Remedies(
     credentials=(
-        "write user and password of the engine, the user with its profile; after"
-        " several failures the engine locks the account for a time"
+        "write user and password of the engine, the user with its profile; an account"
+        " that several failures have locked is unlocked after a time, or by an"
+        " administrator"
     ),
     unreachable=(
         "see that the URL of the engine is right and can be reached from here: name,"
@@ -99,37 +106,58 @@ class EngineCheckup:
         return (row,)
 
     def quotas(self) -> checkup.Quotas:
-        """See the protocol: users may not read quotas."""
-        return {}
+        """See the protocol: the space of each storage domain for data."""
+        try:
+            items = self._engine.list("storagedomains", timeout_s=self._timeout_s)
+        except errors.CloudError as error:
+            return {"storage domains": error}
+        domains = [item.entity for item in items if _is_for_data(item)]
+        return {
+            "storage domains": tuple(
+                checkup.Quota(
+                    f"GiB of {domain.name}",
+                    domain.used // _GIB,
+                    (domain.used + domain.available) // _GIB,
+                )
+                for domain in domains
+            )
+        }
 
     def balancing(self) -> checkup.Balancing | None:
-        """See the protocol: an engine has no load balancers."""
-        return None
+        """See the protocol.
+
+        Raises:
+            Unsupported: always.
+        """
+        raise errors.Unsupported(
+            "an engine has no load balancers", operation="read load balancers"
+        )
 
     def rights(self) -> tuple[checkup.ComponentRights, ...]:
-        """See the protocol: permits of the user's own roles; those of groups are not.
+        """See the protocol: permits of the user's own roles.
 
-        Empty where the user may not read its permissions.
+        Raises:
+            CloudError: they are not known: they may not be read, or are of groups.
         """
+        operation = "read permissions"
         root = self._engine.root(self._timeout_s)
         user = root.authenticated_user
         if user is None or user.id is None:
-            return ()
-        try:
-            permissions = self._engine.list(
-                _PERMISSIONS.format(user.id),
-                {"follow": "role.permits"},
-                timeout_s=self._timeout_s,
-            )
-        except (errors.Forbidden, errors.Unavailable):
-            return ()
+            text = "the engine does not name the user"
+            raise errors.Unsupported(text, operation=operation)
+        permissions = self._engine.list(
+            _PERMISSIONS.format(user.id),
+            {"follow": "role.permits"},
+            timeout_s=self._timeout_s,
+        )
         held = {
             permit.name
             for permission in permissions
             for permit in getattr(permission.entity.role, "permits", None) or ()
         }
         if not held:
-            return ()
+            text = "the user has no roles of its own; those of its groups are not read"
+            raise errors.Unsupported(text, operation=operation)
         return tuple(
             checkup.ComponentRights(
                 component,
@@ -154,3 +182,16 @@ class EngineCheckup:
     def routing(self) -> checkup.Routing | None:
         """See the protocol: there are no routes."""
         return None
+
+    def instance_problems(
+        self, refs: Collection[InstanceRef]
+    ) -> tuple[checkup.InstanceProblem, ...]:
+        """See the protocol `InstanceCheckup`: names of VMs, and their guest agents."""
+        return node_vms.problems(self._engine, refs, self._timeout_s)
+
+
+def _is_for_data(item: Item) -> bool:
+    """Report whether an item is a storage domain for data that shows its space."""
+    domain = item.entity
+    is_known = domain.used is not None and domain.available is not None
+    return domain.type == types.StorageDomainType.DATA and is_known

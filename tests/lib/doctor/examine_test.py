@@ -3,14 +3,15 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 import structlog
 
 from lib.cloud import checkup, errors
+from lib.cloud.model import InstanceRef
 from lib.cloud.openstack.checkup import REMEDIES
-from lib.doctor import cluster, examine, judge
+from lib.doctor import cluster, examine, judge, node_instances
 from lib.doctor.model import CheckResult, CheckState, DaemonAccount, Right
 from lib.kube import client, greeting, resources
 from lib.kube import errors as kube_errors
@@ -241,6 +242,45 @@ def test_a_user_who_cannot_list_pods_gets_all_other_checks() -> None:
     lines = look(doors(api=api))
     assert states(lines, CheckState.SKIPPED) == {judge.PODS}
     assert not states(lines, CheckState.FAILED)
+
+
+@dataclasses.dataclass
+class CheckingCloud(FakeCloud):
+    """A cloud that checks the instances of Nodes, too."""
+
+    problems: tuple[checkup.InstanceProblem, ...] = ()
+
+    def instance_problems(
+        self, refs: Collection[InstanceRef]
+    ) -> tuple[checkup.InstanceProblem, ...]:
+        self._call("instances")
+        assert set(refs) == {InstanceRef("n", "openstack:///a")}
+        return self.problems
+
+
+MANY = tuple(checkup.InstanceProblem(f"n{i}", "bad", "mend") for i in range(25))
+
+
+@pytest.mark.parametrize(
+    ("cloud", "lines", "last"),
+    [
+        (CheckingCloud(), 1, "OK no problem of the instances of 1 Nodes"),
+        (CheckingCloud(problems=MANY[:1]), 1, "WARN Node n0: bad"),
+        (CheckingCloud(problems=MANY), 21, "WARN and 5 more problems of other Nodes"),
+        (CheckingCloud("instances"), 1, "SKIP call: silent"),
+    ],
+    ids=["none", "one", "many", "not known"],
+)
+def test_a_cloud_may_check_the_instances_of_nodes(
+    cloud: CheckingCloud, lines: int, last: str
+) -> None:
+    results = [
+        result
+        for result in examine.examine(doors(lambda: cloud), WANTED, lambda: NOW)
+        if result.check == node_instances.CHECK
+    ]
+    assert len(results) == lines
+    assert f"{results[-1].state.value} {results[-1].text}" == last
 
 
 class Tripping(FakeCloud):

@@ -5,9 +5,11 @@ import datetime
 
 import pytest
 
-from lib.cloud import errors
+from lib.cloud import errors, provider_id
+from lib.cloud.model import InstanceRef
 from lib.cloud.zvirt import checkup, config, engine_product, http
 from lib.lab.zvirt import seed, service
+from tests.harness.zvirt import vms_of_nodes
 from tests.lib.cloud.zvirt.engines import (
     CA,
     HTML,
@@ -123,3 +125,68 @@ def test_an_authority_that_expires_soon_is_a_warning() -> None:
     report = checkup.EngineCheckup(settings, 5, fixed(200, b""), lambda: late)
     assert report.warnings == ("the authority of the engine expires in 10 days",)
     assert subject(fixed(200, b""), settings).warnings == ()
+
+
+def test_space_of_storage_domains_is_a_quota_of_each() -> None:
+    """Only domains for data count."""
+    stage = Stage()
+    stage.set("storage_domain", seed.NFS, available=1)
+    quotas = subject(Simulated(stage)).quotas()["storage domains"]
+    assert not isinstance(quotas, errors.CloudError)
+    by_name = {quota.resource: (quota.used, quota.limit) for quota in quotas}
+    assert by_name == {"GiB of nfs-1": (100, 101), "GiB of iscsi-1": (100, 10_100)}
+
+
+def test_an_engine_has_no_load_balancers() -> None:
+    with pytest.raises(errors.Unsupported, match="an engine has no load balancers"):
+        subject(Simulated(Stage())).balancing()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("forbid GET api/users/*/permissions", "not authorized"),
+        ("hide *", "the user has no roles of its own"),
+    ],
+)
+def test_permits_that_are_not_known_are_an_error(rule: str, message: str) -> None:
+    """They were reported as no component at all."""
+    with pytest.raises(errors.CloudError, match=message):
+        subject(Simulated(Stage(rule))).rights()
+
+
+def test_a_locked_account_is_named_as_one() -> None:
+    stage = Stage()
+    for _ in range(6):
+        stage.log_in(password="wrong")
+    with pytest.raises(errors.Unauthenticated, match="disabled or locked"):
+        subject(Simulated(stage)).login()
+
+
+def problems(stage: Stage, *refs: InstanceRef) -> list[tuple[str, str]]:
+    report = subject(Simulated(stage))
+    return [(row.node, row.text) for row in report.instance_problems(refs)]
+
+
+def test_vms_of_nodes_with_one_name_and_without_guest_agent() -> None:
+    """A VM that is no Node's, and one that is down, are no problem."""
+    stage = Stage("without-agent silent-*")
+    vms = vms_of_nodes.Vms(stage.service)
+    well, silent = vms.boot("well-1"), vms.boot("silent-1")
+    for name in ("silent-2", "down-1", "twice-1"):
+        vms.boot(name)
+    vms.stop(*vms.ids("down-1"))
+    first, second = sorted([*vms.ids("twice-1"), vms.create("twice-1")])
+    refs = [
+        InstanceRef("well-1", provider_id.zvirt(well)),
+        InstanceRef("silent-1", provider_id.zvirt(silent)),
+        InstanceRef("Twice-1"),
+        InstanceRef("down-1"),
+        InstanceRef("absent-1"),
+        InstanceRef("other-1", "openstack:///x"),
+    ]
+    assert problems(stage, *refs) == [
+        ("Twice-1", f"2 VMs have this name: {first}, {second}"),
+        ("silent-1", "no guest agent reports addresses of VM silent-1"),
+    ]
+    assert problems(stage) == []
