@@ -66,6 +66,7 @@ STATES = {
     clusters_model.ClusterReason.WAITING_FOR_MACHINES,
     clusters_model.ClusterReason.CLEANING_UP,
     clusters_model.ClusterReason.OTHER_FINALIZERS,
+    clusters_model.PlaceReason.WAITING_FOR_CLOUD,
 }
 """Reasons of conditions of machines and clusters that are no Events: docs/capdvp.md."""
 
@@ -82,6 +83,7 @@ def event_reasons() -> Names:
         machines.Reason,
         machine_reasons.DvpMachineReason,
         clusters_model.ClusterReason,
+        clusters_model.PlaceReason,
     )
     assert set(enums) == set(steps.ProblemReason.__subclasses__())
     literals = {
