@@ -122,7 +122,8 @@ class FakeParent(parent_api.ParentApi):
         """Create a VM, as capdvp or Terraform do."""
         labels = {ownership.CLUSTER: cluster, ownership.HOSTNAME: host}
         about = {"name": name or host, "namespace": NAMESPACE, "labels": labels}
-        self.put(kinds.VIRTUAL_MACHINES.resource, {"metadata": about})
+        document: Json = {"metadata": about, "spec": parent_api.vm_spec()}
+        self.put(kinds.VIRTUAL_MACHINES.resource, document)
 
     def labelled(self, uid: str) -> list[str]:
         """Return the names of the VMs with the label of a Service."""

@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -47,6 +47,14 @@ CLEANUP = {
     ATTACHMENTS.plural: "virtualization.deckhouse.io/vmbda-cleanup",
 }
 Json = dict[str, Any]
+_OFFERED: Mapping[Resource, Json] = {
+    kinds.MACHINE_CLASSES.resource: {"cpu": {"type": "Host"}},
+    kinds.CLUSTER_IMAGES.resource: {
+        "dataSource": {"type": "HTTP", "http": {"url": "https://images.invalid/x"}}
+    },
+    kinds.STORAGE_CLASSES.resource: {},
+}
+"""Specs of what a parent offers."""
 
 
 class MachineParent(parent_api.ParentApi):
@@ -74,7 +82,7 @@ class MachineParent(parent_api.ParentApi):
     def offer(self, kind: Resource, name: str, **status: Any) -> None:
         """Put a class, an image or a storage class."""
         about = {"name": name} | ({"namespace": NAMESPACE} if kind.namespaced else {})
-        self.put(kind, {"metadata": about, "status": status})
+        self.put(kind, {"metadata": about, "spec": _OFFERED[kind], "status": status})
 
     def _after(self, call: calls.Call) -> None:
         if self.moves and call.is_write:
@@ -168,9 +176,12 @@ class MachineParent(parent_api.ParentApi):
             status["nodeName"] = "hypervisor-1"
         if status["phase"] not in ("Running", "Stopped"):
             return
-        static = [{"kind": r["kind"], "name": r["name"]} for r in self._refs(vm)]
+        held = {"size": "1Gi", "attached": True}
+        static = [
+            {"kind": r["kind"], "name": r["name"], **held} for r in self._refs(vm)
+        ]
         plugged = [
-            {**row["spec"]["blockDeviceRef"], "hotplugged": True, "attached": True}
+            {**row["spec"]["blockDeviceRef"], "hotplugged": True, **held}
             for row in self._stored(ATTACHMENTS)
             if row["spec"]["virtualMachineName"] == vm["metadata"]["name"]
         ]
@@ -223,7 +234,7 @@ class MachineParent(parent_api.ParentApi):
     def add_vm(self, name: str, labels: Json, **spec: Any) -> str:
         """Create a VM of another client, which runs; return its UID."""
         about = {"name": name, "namespace": NAMESPACE, "labels": labels}
-        self.put(VMS, {"metadata": about, "spec": spec})
+        self.put(VMS, {"metadata": about, "spec": parent_api.vm_spec(**spec)})
         self.turn()
         vm = self.get(VMS, name)
         if vm is None:

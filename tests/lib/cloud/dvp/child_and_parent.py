@@ -69,10 +69,7 @@ class Ground:
                     "namespace": NAMESPACE,
                     "labels": labels,
                 },
-                "spec": {
-                    "virtualMachineClassName": "generic",
-                    "nodeSelector": {ZONE: "zone-1"},
-                },
+                "spec": parent_api.vm_spec(nodeSelector={ZONE: "zone-1"}),
                 "status": {"phase": "Running", "ipAddress": "10.0.0.1", **status},
             },
         )

@@ -38,7 +38,7 @@ def vm(
             "namespace": NAMESPACE,
             "labels": own if labels is None else dict(labels),
         },
-        "spec": {"virtualMachineClassName": "generic"},
+        "spec": parent_api.vm_spec(),
         "status": shown if status is None else dict(status),
     }
 
@@ -48,7 +48,8 @@ class Case:
     """VMs beside a good one; what the parent answers; what the Node "bad" becomes.
 
     message: of the Event of the Node; empty: none. is_initialised: the Node is. Node
-    "good" is initialised whenever the parent answers at all.
+    "good" is initialised whenever the parent answers at all. is_possible: their
+    definition admits the VMs.
     """
 
     vms: Sequence[dict[str, object]] = ()
@@ -56,6 +57,7 @@ class Case:
     message: str = ""
     reason: str = ""
     is_initialised: bool = False
+    is_possible: bool = True
 
 
 def refusal(
@@ -77,6 +79,7 @@ CASES: Mapping[str, Case] = {
     "unknown phase": Case(
         [vm("bad", status={"phase": "Quantum", "ipAddress": "10.0.0.2"})],
         is_initialised=True,
+        is_possible=False,
     ),
     "VM without labels": Case(
         [vm("bad", labels={})],
@@ -139,7 +142,8 @@ def access(case: Case) -> Iterator[parent.Parent]:
     """Return a parent as the case describes it."""
     fake = parent_api.ParentApi()
     for document in (*case.vms, vm("good")):
-        fake.put(VMS, document)
+        put = fake.put if case.is_possible else fake.put_impossible
+        put(VMS, document)
     if case.fault is not None:
         fake.faults += [calls.Fault(case.fault, "list") for _ in range(99)]
     opened = parent.Parent(fake, NAMESPACE, UUID)

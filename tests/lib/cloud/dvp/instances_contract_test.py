@@ -49,13 +49,12 @@ class Parent:
                     "namespace": NAMESPACE,
                     "labels": {ownership.CLUSTER: UUID, ownership.HOSTNAME: name},
                 },
-                "spec": {
-                    "virtualMachineClassName": "generic",
-                    "nodeSelector": {
+                "spec": parent_api.vm_spec(
+                    nodeSelector={
                         "topology.kubernetes.io/zone": "zone-1",
                         "topology.kubernetes.io/region": self.region,
-                    },
-                },
+                    }
+                ),
                 "status": {"phase": "Running", "ipAddress": f"10.0.0.{self._created}"},
             }
         )

@@ -12,6 +12,7 @@ from hypothesis import strategies
 from lib.cloud.dvp import ownership
 from lib.cloud.dvp.instances import translate
 from lib.kube import nodes as kube_nodes
+from tests.harness.dvp import parent_api
 from tests.harness.nodes import walk
 from tests.lib.cloud.dvp.child_and_parent import NAMESPACE, UUID, VMS, ZONE, Ground
 
@@ -34,10 +35,7 @@ class State:
 def vm(name: str, labels: Mapping[str, str], status: Json) -> Json:
     return {
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": dict(labels)},
-        "spec": {
-            "virtualMachineClassName": "generic",
-            "nodeSelector": {ZONE: "zone-1"},
-        },
+        "spec": parent_api.vm_spec(nodeSelector={ZONE: "zone-1"}),
         "status": status,
     }
 
@@ -78,7 +76,7 @@ def states(draw: strategies.DrawFn) -> State:
 def ground_of(state: State) -> Ground:
     ground = Ground()
     for document in state.vms:
-        ground.parent.put(VMS, document)
+        ground.parent.put_impossible(VMS, document)
     for name, (taints, ready, provider_id) in state.nodes.items():
         walk.put_node(ground.api, name, taints, ready, provider_id)
     return ground

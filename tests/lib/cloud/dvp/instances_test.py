@@ -19,7 +19,7 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.kube import errors as kube_errors
-from lib.kube.fake import api, calls
+from lib.kube.fake import calls
 from lib.lab.run import waiting
 from lib.process import decoding
 from tests.harness.dvp import parent_api
@@ -40,7 +40,7 @@ def document(
     labels = {ownership.CLUSTER: cluster, ownership.HOSTNAME: hostname or name}
     return {
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
-        "spec": {"virtualMachineClassName": "generic"} if spec is None else spec,
+        "spec": parent_api.vm_spec() if spec is None else spec,
         "status": {"phase": "Running", "ipAddress": "10.0.0.1", **status},
     }
 
@@ -53,12 +53,12 @@ def vm(**fields: object) -> kinds.VirtualMachine:
 
 
 @pytest.fixture()
-def fake() -> api.FakeApi:
+def fake() -> parent_api.ParentApi:
     return parent_api.ParentApi()
 
 
 @pytest.fixture()
-def access(fake: api.FakeApi) -> Iterator[parent.Parent]:
+def access(fake: parent_api.ParentApi) -> Iterator[parent.Parent]:
     opened = parent.Parent(fake, NAMESPACE, UUID)
     yield opened
     opened.close()
@@ -124,10 +124,12 @@ def test_an_object_that_lacks_fields_is_an_instance() -> None:
 
 
 def test_an_unknown_phase_is_logged_once(
-    fake: api.FakeApi, access: parent.Parent, capsys: pytest.CaptureFixture[str]
+    fake: parent_api.ParentApi,
+    access: parent.Parent,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Which VM has it, and which phases are known."""
-    fake.put(VMS.resource, document("a", phase="Quantum"))
+    fake.put_impossible(VMS.resource, document("a", phase="Quantum"))
     instances = cloud.ParentInstances(access)
     for _ in range(2):
         observed = observe(instances, "a")
@@ -139,7 +141,7 @@ def test_an_unknown_phase_is_logged_once(
 
 
 def test_equal_names_of_two_clusters_are_two(
-    fake: api.FakeApi, access: parent.Parent
+    fake: parent_api.ParentApi, access: parent.Parent
 ) -> None:
     """The VM of another cluster in the project is neither found nor a duplicate."""
     fake.put(VMS.resource, document("a-1", "a"))
@@ -150,7 +152,7 @@ def test_equal_names_of_two_clusters_are_two(
 
 
 def test_two_vms_with_one_hostname_are_ambiguous(
-    fake: api.FakeApi, access: parent.Parent
+    fake: parent_api.ParentApi, access: parent.Parent
 ) -> None:
     """The Node keeps waiting, and others are served."""
     for name in ("a-1", "a-2"):
@@ -173,7 +175,7 @@ def test_static_nodes_are_of_others(access: parent.Parent) -> None:
 
 
 def test_a_vm_that_lost_its_labels_is_not_absent(
-    fake: api.FakeApi, access: parent.Parent
+    fake: parent_api.ParentApi, access: parent.Parent
 ) -> None:
     """It left the watched set, but direct reads find it: no Node may be deleted."""
     instances = cloud.ParentInstances(access)
@@ -192,7 +194,7 @@ def test_a_vm_that_lost_its_labels_is_not_absent(
     assert instances.confirm_absent(InstanceRef("a", "dvp://a-1"))
 
 
-def test_absence_does_not_count_in_another_place(fake: api.FakeApi) -> None:
+def test_absence_does_not_count_in_another_place(fake: parent_api.ParentApi) -> None:
     """A kubeconfig that leads to another parent makes every VM "not found"."""
     hosts = ["https://one:6443"]
     access = parent.Parent(fake, NAMESPACE, UUID, host=lambda: hosts[0])
@@ -219,7 +221,7 @@ def test_absence_does_not_count_in_another_place(fake: api.FakeApi) -> None:
     ],
 )
 def test_a_parent_that_cannot_be_read_proves_nothing(
-    fake: api.FakeApi, refusal: kube_errors.KubeError
+    fake: parent_api.ParentApi, refusal: kube_errors.KubeError
 ) -> None:
     """Each instance is unknown, in all three ways to read it."""
     fake.put(VMS.resource, document("a"))
@@ -237,7 +239,7 @@ def test_a_parent_that_cannot_be_read_proves_nothing(
 
 
 def test_reads_of_a_thousand_nodes_are_one_list(
-    fake: api.FakeApi, access: parent.Parent
+    fake: parent_api.ParentApi, access: parent.Parent
 ) -> None:
     """Any number of refs, any number of times."""
     for n in range(1000):
@@ -254,7 +256,7 @@ def test_reads_of_a_thousand_nodes_are_one_list(
 
 
 def test_only_what_concerns_a_node_is_reported(
-    fake: api.FakeApi, access: parent.Parent
+    fake: parent_api.ParentApi, access: parent.Parent
 ) -> None:
     """Each change of the row, and whom it concerns; one of statistics is silent."""
     reported: list[str] = []
@@ -262,7 +264,11 @@ def test_only_what_concerns_a_node_is_reported(
     access.items(VMS)
     rows: list[tuple[str, Document | None, list[str]]] = [
         ("created", document("a"), ["a"]),
-        ("statistics", document("a", stats={"x": 1}), []),
+        (
+            "statistics",
+            document("a", stats={"launchTimeDuration": {"guestOSAgentStarting": "1s"}}),
+            [],
+        ),
         ("migrated", document("a", nodeName="host-2"), []),
         ("another address", document("a", ipAddress="10.0.0.2"), ["a"]),
         ("stopped", document("a", phase="Stopped", ipAddress="10.0.0.2"), ["a"]),

@@ -33,7 +33,8 @@ def opened(fake: api.FakeApi) -> Iterator[parent.Parent]:
 
 def vm(name: str, cluster: str = UUID, namespace: str = NAMESPACE) -> dict[str, object]:
     labels = {ownership.CLUSTER: cluster, ownership.HOSTNAME: name}
-    return {"metadata": {"name": name, "namespace": namespace, "labels": labels}}
+    about = {"name": name, "namespace": namespace, "labels": labels}
+    return {"metadata": about, "spec": parent_api.vm_spec()}
 
 
 def counted(fake: api.FakeApi) -> list[tuple[str, str]]:

@@ -52,7 +52,9 @@ class Ground:
             disk_names.DISK_LABEL: name,
         }
         metadata = {"name": name, "namespace": NAMESPACE, "labels": {**own, **labels}}
-        self.api.put(DISKS, {"metadata": metadata, "status": {"phase": "Ready"}})
+        self.api.put(
+            DISKS, {"metadata": metadata, "spec": {}, "status": {"phase": "Ready"}}
+        )
         return name
 
     def document(self, installed: Mapping[str, object]) -> Any:

@@ -42,6 +42,7 @@ from tests.contract.dvp_balancers import (
     ParentBalancers,
 )
 from tests.contract.load_balancers import Served
+from tests.harness.dvp import parent_api
 
 UID = "0a6f5f0c-57a4-4a4e-9c19-0f1b2d3c4e5f"
 NAME = "a0a6f5f0c57a44a4e9c190f1b2d3c4e5"
@@ -151,7 +152,8 @@ def referenced() -> Json:
 
 def labelled_vm(host: str) -> Json:
     labels = {ownership.CLUSTER: UUID, ownership.HOSTNAME: host, LABEL: "loadbalancer"}
-    return {"metadata": {"name": host, "namespace": NAMESPACE, "labels": labels}}
+    about = {"name": host, "namespace": NAMESPACE, "labels": labels}
+    return {"metadata": about, "spec": parent_api.vm_spec()}
 
 
 def test_names_are_those_of_the_reference() -> None:

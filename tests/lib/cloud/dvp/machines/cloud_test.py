@@ -10,6 +10,7 @@ from lib.cloud.steps import Asked, Gate, GateState, Step, Verb
 from lib.kube import errors as kube_errors
 from lib.kube.fake import calls
 from tests.contract.dvp_machines import DISKS, NAMESPACE, SECRETS, VMS
+from tests.harness.dvp import parent_api
 from tests.lib.cloud.dvp.machines import machine_objects as objects
 from tests.lib.cloud.dvp.machines.machine_objects import metadata
 from tests.lib.cloud.dvp.machines.stage import Life, Stage
@@ -35,7 +36,7 @@ def put(stage: Stage, kind: object, name: str, host: str) -> None:
     labels = {**about["labels"], "dvp.deckhouse.io/hostname": host}
     document: dict[str, object] = {
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
-        "spec": {},
+        "spec": parent_api.vm_spec() if kind == VMS else {},
     }
     if kind == SECRETS:
         document["type"] = "provisioning.virtualization.deckhouse.io/cloud-init"

@@ -158,7 +158,7 @@ def filled(native: ParentMachine) -> MachineParent:
         *((DISKS, disk) for disk in native.disks.values()),
     ):
         if part is not None:
-            fake.put(kind, _document(part))
+            fake.put_impossible(kind, _document(part))
     return fake
 
 

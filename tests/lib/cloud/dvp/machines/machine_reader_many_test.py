@@ -127,7 +127,7 @@ def test_a_change_is_reported_to_its_machine_and_a_statistic_is_not(
     machines.subscribe(hear)
     reported.clear()
     heard.clear()
-    show(fake, stats={"phasesTransitions": [1]})
+    show(fake, stats={"launchTimeDuration": {"guestOSAgentStarting": "1s"}})
     show(fake, phase="Stopped")
     assert heard.wait(20)
     assert reported == ["uid-of-node-1"]

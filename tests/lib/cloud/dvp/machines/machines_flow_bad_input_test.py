@@ -13,6 +13,7 @@ from lib.kube import errors, resources
 from lib.kube.fake import calls
 from tests.contract import dvp_machines
 from tests.contract.dvp_machines import CLASS, DISKS, IMAGE, SECRETS, STORAGE, VMS
+from tests.harness.dvp import parent_api
 from tests.lib.cloud.dvp.machines.stage import UUID, Life, Stage
 
 HOUR_S = 3600.0
@@ -54,8 +55,11 @@ def take(kind: resources.Resource, name: str, **labels: str) -> Arrange:
 
     def arrange(stage: Stage) -> None:
         about = {"name": name, "namespace": dvp_machines.NAMESPACE, "labels": labels}
-        spec = {"persistentVolumeClaim": {"size": "1Mi"}} if kind == DISKS else {}
-        stage.parent.put(kind, {"metadata": about, "spec": spec})
+        specs = {
+            DISKS: {"persistentVolumeClaim": {"size": "1Mi"}},
+            VMS: parent_api.vm_spec(),
+        }
+        stage.parent.put(kind, {"metadata": about, "spec": specs.get(kind, {})})
 
     return arrange
 
@@ -86,9 +90,7 @@ SIZING = errors.Forbidden(
 
 
 def sized(stage: Stage) -> None:
-    stage.parent.put(
-        CLASSES, {"metadata": {"name": "small"}, "status": {"phase": "Ready"}}
-    )
+    stage.parent.offer(CLASSES, "small", phase="Ready")
     stage.parent.faults += [calls.Fault(SIZING, "create", VMS.plural)] * 99
 
 

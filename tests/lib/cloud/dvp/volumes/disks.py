@@ -29,7 +29,7 @@ def machine(name: str, host: str = "", cluster: str = UUID, **spec: object) -> J
     labels = {ownership.CLUSTER: cluster, ownership.HOSTNAME: host or name}
     return {
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
-        "spec": {"blockDeviceRefs": [device(f"{name}-boot")], **spec},
+        "spec": parent_api.vm_spec(f"{name}-boot", **spec),
         "status": {"phase": "Running"},
     }
 
@@ -83,6 +83,17 @@ def attachment(disk_name: str, host: str, phase: str = "Attached", **more: Any) 
     }
 
 
+def condition(kind: str, reason: str, message: str) -> Json:
+    """Return a condition that is False. kind: its type."""
+    return {
+        "type": kind,
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
 class ParentInMemory:
     """The parent's API and what moves its objects.
 
@@ -110,6 +121,12 @@ class ParentInMemory:
             is_disk = "persistentVolumeClaim" in document["spec"]
             self.api.put(DISKS if is_disk else ATTACHMENTS, document)
 
+    def put_impossible(self, *documents: Json) -> None:
+        """Add disks and attachments that their definitions do not admit."""
+        for document in documents:
+            is_disk = "persistentVolumeClaim" in document["spec"]
+            self.api.put_impossible(DISKS if is_disk else ATTACHMENTS, document)
+
     def all(self, kind: Any) -> list[Json]:
         return [copy.deepcopy(dict(document)) for document in self.api.all(kind)]
 
@@ -128,8 +145,8 @@ class ParentInMemory:
             metadata["finalizers"] = ["virtualization.deckhouse.io/vmbda-cleanup"]
         elif status.get("phase") in (None, "Pending"):
             status["phase"] = "Failed" if self.refusing else "InProgress"
-            reason = {"type": "Attached", "status": "False", "reason": "Conflict"}
-            status["conditions"] = [{**reason, "message": "no"}] * self.refusing
+            refused = condition("Attached", "Conflict", "no")
+            status["conditions"] = [refused] * self.refusing
         elif status["phase"] == "InProgress":
             status["phase"] = "Attached"
         else:
@@ -164,7 +181,7 @@ class ParentInMemory:
 
     def _provision(self, claim: Json, status: Json) -> None:
         if self.failing:
-            ready = {"type": "Ready", "status": "False", **self.failing}
+            ready = {**condition("Ready", "", ""), **self.failing}
             status.update(phase="Pending", conditions=[ready])
         elif "phase" not in status:
             status["phase"] = "Pending"

@@ -131,9 +131,9 @@ def parents(draw: strategies.DrawFn) -> SteppedParent:
     world = SteppedParent()
     world.api.put(disks.MACHINES, disks.machine(THEIRS, NODE, cluster=OTHER_UUID))
     if draw(strategies.integers(0, 9)):
-        world.put(_disk(draw))
+        world.put_impossible(_disk(draw))
     for host in draw(strategies.sets(strategies.sampled_from([NODE, OTHER, "gone"]))):
-        world.put(_attachment(draw, host))
+        world.put_impossible(_attachment(draw, host))
     if draw(strategies.booleans()):
         others = disks.attachment(ID, NODE, vm=THEIRS)
         others["metadata"]["name"] = "theirs"
@@ -141,7 +141,7 @@ def parents(draw: strategies.DrawFn) -> SteppedParent:
     world.is_growing = draw(strategies.booleans())
     world.refusing = draw(strategies.booleans())
     if draw(strategies.booleans()):
-        world.failing = {"reason": draw(REASONS) or "", "message": "no"}
+        world.failing = {"reason": draw(REASONS) or "NotYet", "message": "no"}
     return world
 
 
@@ -160,8 +160,7 @@ def _disk(draw: strategies.DrawFn) -> Json:
         ),
     )
     if reason := draw(REASONS):
-        ready = {"type": "Ready", "status": "False", "reason": reason}
-        document["status"]["conditions"] = [{**ready, "message": "no"}]
+        document["status"]["conditions"] = [disks.condition("Ready", reason, "no")]
     return document
 
 

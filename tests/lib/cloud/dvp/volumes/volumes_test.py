@@ -241,9 +241,9 @@ def test_a_refused_expansion_names_the_reason(
     world: disks.ParentInMemory, volumes: cloud.DvpVolumes, message: str, code: Code
 ) -> None:
     """Without a request; once the parent has expanded the disk, the call succeeds."""
-    resizing = {"type": "Resizing", "status": "False", "reason": "NotAvailable"}
     held = disks.disk(ID, size="2Gi")
-    held["status"]["conditions"] = [{**resizing, "message": message}]
+    resizing = disks.condition("Resizing", "NotAvailable", message)
+    held["status"]["conditions"] = [resizing]
     world.put(held)
     waiting.until("the watch", lambda: volumes.listing())
     with pytest.raises(RefusedCall) as refused:
@@ -348,7 +348,7 @@ def test_every_phase_of_a_disk_has_a_meaning(
     """An unknown one is unknown: it is waited for, and named in the error."""
     for phase in PHASES:
         name = f"disk-{phase.lower() or 'new'}"
-        world.put(disks.disk(name, phase=phase))
+        world.put_impossible(disks.disk(name, phase=phase))
     waiting.until("the watch", lambda: len(volumes.listing()) == len(PHASES))
     for phase, meaning in PHASES.items():
         volume = read(volumes, f"disk-{phase.lower() or 'new'}")
@@ -369,8 +369,8 @@ def test_objects_without_fields_are_read(
     malformed = disks.disk("malformed", capacity="much", size="more")
     lost = disks.attachment("bare", NODE)
     lost["spec"] = {}
-    world.put(bare, malformed, disks.disk(ID))
-    world.api.put(disks.ATTACHMENTS, lost)
+    world.put_impossible(bare, malformed, lost)
+    world.put(disks.disk(ID))
     waiting.until("the watch", lambda: len(volumes.listing()) == 3)
     for name in ("bare", "malformed"):
         volume = read(volumes, name)
