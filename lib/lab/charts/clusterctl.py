@@ -8,6 +8,8 @@ import pathlib
 import tempfile
 from collections.abc import Mapping
 
+import yaml
+
 from lib.lab import places
 from lib.lab.charts import charts
 
@@ -16,7 +18,6 @@ NAMESPACE = "capdvp-system"
 FILE = "clusterctl/infrastructure-components.yaml"
 PROVIDER = "cluster.x-k8s.io/provider: infrastructure-dvp"
 VARIABLES: Mapping[str, str] = {
-    "clusterctl.invalid/image:0": "CAPDVP_IMAGE",
     "variable-secret": "DVP_KUBECONFIG_SECRET",
     "variable-namespace": "DVP_NAMESPACE",
     "variable-uuid": "CLUSTER_UUID",
@@ -25,9 +26,13 @@ VARIABLES: Mapping[str, str] = {
 _CONTAINER = "        - name: {}\n          image:"
 """The container of the program. Source: clusterctl provider contract: it must be called
 manager, by which clusterctl and tools that follow it find the program."""
+REGISTRY = "registry.example/mooring"
+"""Of the image, until `images` of clusterctl's configuration names another: a variable
+is no image for commands that read the file without replacing variables (`clusterctl
+generate provider --describe`, `clusterctl init list-images`)."""
 _VALUES = """\
-image: clusterctl.invalid/image:0
-parent: {secretName: variable-secret, namespace: variable-namespace}
+image: {image}
+parent: {{secretName: variable-secret, namespace: variable-namespace}}
 clusterUUID: variable-uuid
 """
 _HEAD = f"""\
@@ -52,12 +57,17 @@ def components(where: places.Places, root: pathlib.Path) -> str:
     snapshot = charts.Snapshot(CHART, "clusterctl", NAMESPACE)
     with tempfile.TemporaryDirectory() as folder:
         values = pathlib.Path(folder) / "values.yaml"
-        values.write_text(_VALUES)
+        values.write_text(_VALUES.format(image=_image(chart)))
         rendered = charts.render_from(where, chart, values, snapshot)
     rendered = rendered.replace(_CONTAINER.format(CHART), _CONTAINER.format("manager"))
     for value, variable in VARIABLES.items():
         rendered = rendered.replace(value, f"${{{variable}}}")
     return "---\n".join([_HEAD, *crds, rendered.removeprefix("---\n")])
+
+
+def _image(chart: pathlib.Path) -> str:
+    version = yaml.safe_load((chart / "Chart.yaml").read_text())["appVersion"]
+    return f"{REGISTRY}/{CHART}:{version}"
 
 
 def rewrite(where: places.Places, root: pathlib.Path) -> pathlib.Path | None:

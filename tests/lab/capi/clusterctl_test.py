@@ -15,12 +15,12 @@ import yaml
 
 from lib.lab.artifacts import go_modules
 from lib.lab.capi import clusterctl_program, core_program
+from lib.lab.charts import clusterctl as clusterctl_file
 from lib.lab.slots import leases
 from tests.harness import testing
 
 SOURCE = pathlib.Path("charts/capdvp/clusterctl")
 VARIABLES = {
-    "CAPDVP_IMAGE": "registry.invalid/capdvp:0.1.0",
     "CLUSTER_UUID": "0badc0de-0000-4000-8000-000000000001",
     "DVP_KUBECONFIG_SECRET": "parent",
     "DVP_NAMESPACE": "project",
@@ -117,6 +117,23 @@ def test_the_image_is_overridden_in_the_container_called_manager(
         "manager",
         "mirror.invalid/m/capdvp:v2",
     )
+
+
+def test_the_provider_is_described_without_variables(clusterctl: Clusterctl) -> None:
+    """Commands that replace no variable read the image: it must be one."""
+    done = clusterctl.generate("--describe", variables={})
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0
+    assert f"{clusterctl_file.REGISTRY}/capdvp:" in done.stdout
+    for name in VARIABLES:
+        assert name in done.stdout
+
+
+def test_the_components_are_printed_without_variables(clusterctl: Clusterctl) -> None:
+    """As they are stored."""
+    done = clusterctl.generate("--raw", variables={})
+    assert done.returncode == 0, done.stderr
+    assert "${DVP_NAMESPACE}" in done.stdout
 
 
 @pytest.mark.parametrize("name", sorted(VARIABLES))
