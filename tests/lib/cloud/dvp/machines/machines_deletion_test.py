@@ -5,7 +5,9 @@ The inventory of the parent is checked, not what the flow reports.
 
 from collections.abc import Callable
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 
 from lib.kube import errors
 from lib.kube.fake import calls
@@ -110,6 +112,45 @@ def test_nothing_is_left_after_a_time_in_which_nothing_could_be_deleted(
     process.send_events()
     print(f"before: {before}\nafter: {inventory(stage)}")
     assert inventory(stage) == []
+    assert stage.get(stage.kinds.machine, "worker-0") is None
+    assert not [event for event in stage.events() if "DeletionTimedOut" in event]
+
+
+def refused_at_first(stage: Stage, process: Life) -> Life:
+    """Have the parent refuse deletions of VMs, for less than the limit."""
+    ends_s = stage.now_s + LIMIT_S - 60.0
+    refuse(
+        stage, DENIED, lambda call: call.resource == VMS.plural and stage.now_s < ends_s
+    )
+    stage.delete("worker-0")
+    run(process, LIMIT_S - 60.0)
+    return process
+
+
+HAPPENINGS = (paused, without_parent, stopped, refused_at_first)
+
+
+@hypothesis.given(
+    strategies.lists(
+        strategies.sampled_from(HAPPENINGS), min_size=2, max_size=4, unique=True
+    ),
+    strategies.booleans(),
+)
+@hypothesis.settings(max_examples=12, deadline=None)
+def test_nothing_is_left_after_any_sequence_of_them(
+    happenings: list[Callable[[Stage, Life], Life]], has_volume: bool
+) -> None:
+    """Each begins where the one before it has ended; the volume of a Pod stays."""
+    stage, process = served()
+    if has_volume:
+        stage.attach("worker-0")
+    for happening in happenings:
+        if stage.get(stage.kinds.machine, "worker-0") is not None:
+            process = happening(stage, process)
+    process.settle(quiet_s=400)
+    process.send_events()
+    volumes = ["VirtualDisk pvc-of-worker-0"] if has_volume else []
+    assert inventory(stage) == volumes
     assert stage.get(stage.kinds.machine, "worker-0") is None
     assert not [event for event in stage.events() if "DeletionTimedOut" in event]
 
