@@ -153,7 +153,7 @@ def _carry_out(
     if plan.backs_off:
         actions.append(plans.StartBackoff())
     lb_id = plan.object_id or observed.id
-    actions += plans.next_steps(plan.steps, lb_id)
+    actions += plans.next_steps(plan.steps, lb_id, failed=snapshot.failed)
     if waits and plan.retry_after_s is not None:
         actions.append(plans.Await(lb_id, plan.retry_after_s))
     if plan.settled:

@@ -175,16 +175,17 @@ class Snapshot:
 
     held: our own last write is not back in the watch yet. target: None when the facts
     are invalid; see problems. observed: None when it need not be read.
-    resumed: the open plan that continues, with its gate. is_in_progress: this process
-    has begun to change its load balancer and has not ended yet. nodes: those that may
-    receive traffic. serving: names of those with ready endpoints, where they matter.
-    backoff_s: seconds that must pass before what failed is created
-    again. reported: the problems that were reported last. is_report_due: those that
-    stand are reported again. contested: writes that it lacks, and that are not repeated
-    yet. error: why this Service, and no other, could not be read. written: what the API
-    server answered to the last write of this reconciliation. left: the Service as
-    observed, with nothing but our own writes. None: no write yet. requeues: when else
-    the Service is due again.
+    resumed: the open plan that continues, with its gate. is_in_progress: this
+    process has begun to change its load balancer and has not ended yet. nodes:
+    those that may receive traffic. serving: names of those with ready endpoints,
+    where they matter. backoff_s: seconds that must pass before what failed is
+    created again. failed: groups of steps that failed without a refusal, in the
+    order in which they are tried again. reported: the problems that were reported
+    last. is_report_due: those that stand are reported again. contested: writes that
+    it lacks, and that are not repeated yet. error: why this Service, and no other,
+    could not be read. written: what the API server answered to the last write of
+    this reconciliation. left: the Service as observed, with nothing but our own
+    writes. None: no write yet. requeues: when else the Service is due again.
     """
 
     service: Service
@@ -198,6 +199,7 @@ class Snapshot:
     nodes: tuple[load_balancers.Node, ...] = ()
     serving: frozenset[str] | None = None
     backoff_s: float = 0.0
+    failed: tuple[str, ...] = ()
     reported: plans.TellProblems | None = None
     is_report_due: bool = False
     contested: tuple[Contested, ...] = ()

@@ -129,6 +129,7 @@ class ServiceObserver:
             backoff_s=self._memory.backoff_s(
                 uid, is_desired=snapshot.service.is_desired
             ),
+            failed=self._memory.failed(uid),
             reported=self._memory.reported(uid),
             is_report_due=self._memory.is_report_due(uid),
             contested=self.contests.find(

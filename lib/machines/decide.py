@@ -225,16 +225,16 @@ def _ensure(
         return Outcome(tuple(actions), snapshot.backoff_s)
     if plan.backs_off:
         actions.append(plans.StartBackoff())
-    actions += _steps(observed, plan)
+    actions += _steps(snapshot, observed, plan)
     if plan.settled:
         actions.append(model.SettleMachine(plan.results))
     return Outcome(tuple(actions), plan.retry_after_s)
 
 
-def _steps(observed: Observed, plan: Plan) -> tuple[Action, ...]:
+def _steps(snapshot: Snapshot, observed: Observed, plan: Plan) -> tuple[Action, ...]:
     object_id = plan.object_id or observed.id
     if plan.steps:
-        return plans.next_steps(plan.steps, object_id)
+        return plans.next_steps(plan.steps, object_id, failed=snapshot.failed)
     if plan.object_id and plan.retry_after_s is not None:
         return (plans.Await(object_id, plan.retry_after_s),)
     return ()
@@ -264,7 +264,7 @@ def _delete(
     actions = [
         *_shown(snapshot, now, rules, plan.results.state, deleting=message),
         *_reported(snapshot, plan.problems, plan.notices),
-        *_steps(observed, plan),
+        *_steps(snapshot, observed, plan),
     ]
     return Outcome(tuple(actions), _until(snapshot, plan, now, rules))
 

@@ -102,7 +102,8 @@ class Snapshot:
 
     held: our own last write is not back in the watch yet. target: None when nothing is
     to be done, or the facts are invalid. observed: None when it need not be read;
-    settled then holds what was observed last. refusal: why the cloud rejects a write.
+    settled then holds what was observed last. failed: see `lib/balancers`.
+    refusal: why the cloud rejects a write.
     refused_s: for how many seconds it has rejected writes, by the path of their step.
     may_be_late: its deletion began before the time limit. Others: see `lib/balancers`.
     written: the object as the last write of this reconciliation returned it.
@@ -123,6 +124,7 @@ class Snapshot:
     may_be_late: bool = False
     backoff_s: float = 0.0
     reported: plans.TellProblems | None = None
+    failed: tuple[str, ...] = ()
     refusal: Problem | None = None
     refused_s: Mapping[Path, float] = dataclasses.field(default_factory=dict)
     error: Exception | None = None

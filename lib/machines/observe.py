@@ -183,6 +183,7 @@ class MachineObserver:
             may_be_late=self._may_be_late(desired),
             backoff_s=self._memory.backoff_s(uid, is_desired=snapshot.is_desired),
             reported=self._memory.reported(uid),
+            failed=self._memory.failed(uid),
             refusal=self._memory.refusal(uid),
             refused_s=self._memory.refused_s(uid),
         )

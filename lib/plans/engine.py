@@ -27,7 +27,15 @@ from lib.cloud.steps import (
 )
 from lib.cloud.write_places import Places, Work
 from lib.plans.memory import Memory, Written
-from lib.plans.model import LASTING, ApplyStep, Await, OpenPlan, Resumed, Target
+from lib.plans.model import (
+    LASTING,
+    REFUSED,
+    ApplyStep,
+    Await,
+    OpenPlan,
+    Resumed,
+    Target,
+)
 from lib.reconcile import failure, outcome
 
 TAKEN_S = 1.0
@@ -333,11 +341,13 @@ class Engine(Generic[Target, Written]):
             result = self._write(uid, step)
         except errors.CloudError as error:
             self._memory.drop(uid)
+            if step.group and not isinstance(error, REFUSED):
+                self._memory.fail(uid, step.group)
             if step.is_repeatable or not _may_be_done(error):
                 raise
             self._memory.note_unknown(uid, step.path)
             raise UnknownOutcome(error) from error
-        self._memory.accept(uid, step.path)
+        self._memory.accept(uid, step.path, step.group)
         if action.object_id:  # what others wait to write was planned of what it was
             self._memory.drop_waiting(uid, action.object_id)
         return result

@@ -60,6 +60,7 @@ class _Record(Generic[Target, Written]):
     desired. busy_since_s: since when writes are rejected as too early. closed: the
     object whose gate is closed, and since when. reported_s: when problems, denial, and
     refusals by path, were last reported.
+    failed: groups of steps with another error than a refusal, the last one at the end.
     unknown: until when a request may still be carried out, by the path of its step.
     Times are monotonic seconds.
     """
@@ -75,6 +76,7 @@ class _Record(Generic[Target, Written]):
     closed: tuple[str, float] | None = None
     reported_s: dict[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
     unknown: dict[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
+    failed: tuple[str, ...] = ()
 
 
 class Memory(Generic[Target, Written]):
@@ -361,11 +363,23 @@ class Memory(Generic[Target, Written]):
         with self._lock:
             self._get(uid).closed = None
 
-    def accept(self, uid: str, path: tuple[str, ...] = ()) -> None:
-        """Note that the cloud has accepted a write. path: of its step."""
+    def fail(self, uid: str, group: str) -> None:
+        """Note that a step of a group has failed with an error that is no refusal."""
+        with self._lock:
+            record = self._keep(uid)
+            record.failed = (*_without(record.failed, group), group)
+
+    def failed(self, uid: str) -> tuple[str, ...]:
+        """Return the groups that have failed like that, the last at its end."""
+        with self._lock:
+            return self._get(uid).failed
+
+    def accept(self, uid: str, path: tuple[str, ...] = (), group: str = "") -> None:
+        """Note that the cloud has accepted a write. path, group: of its step."""
         with self._lock:
             record = self._get(uid)
             record.busy_since_s = record.closed = None
+            record.failed = _without(record.failed, group)
             for accepted in (path, ()):
                 record.refusals.pop(accepted, None)
 
@@ -389,3 +403,7 @@ class Memory(Generic[Target, Written]):
 def _new(now: tuple[T, ...], before: tuple[T, ...]) -> tuple[T, ...]:
     known = frozenset(before)
     return tuple(each for each in now if each not in known)
+
+
+def _without(groups: tuple[str, ...], group: str) -> tuple[str, ...]:
+    return tuple(each for each in groups if each != group)

@@ -115,7 +115,7 @@ LASTING = (
     errors.LimitReached,
 )
 """How a write fails as long as neither its object nor the cloud is changed."""
-_REFUSED = (*LASTING, errors.NotFound)
+REFUSED = (*LASTING, errors.NotFound)
 """What concerns the object of one step; every other error stops the whole plan."""
 
 MOST_STEPS = 20
@@ -126,13 +126,15 @@ def next_steps(
     steps: tuple[Step, ...],
     object_id: str,
     refused: tuple[tuple[str, ...], ...] = (),
+    failed: Sequence[str] = (),
 ) -> tuple[ApplyStep, ...]:
     """Return the first steps of a plan, up to one after which must be waited.
 
     A plan may have a step per Node: the rest waits, so that others get the worker.
-    refused: see `ApplyStep`.
+    refused: see `ApplyStep`. failed: see `failed_last`.
     """
     actions: list[ApplyStep] = []
+    steps = failed_last(steps, failed)
     for index, step in enumerate(steps):
         is_last = step.is_gated or not step.is_repeatable
         is_last |= index + 1 in (len(steps), MOST_STEPS)
@@ -143,6 +145,19 @@ def next_steps(
     return tuple(actions)
 
 
+def failed_last(steps: tuple[Step, ...], failed: Sequence[str]) -> tuple[Step, ...]:
+    """Return the steps with those of groups that have failed behind the others.
+
+    An error that is no refusal stops the whole plan, since the cloud may be away. If it
+    concerns one object alone, those behind it would never be reached. failed: in the
+    order in which they are tried again.
+    """
+    first = tuple(itertools.takewhile(lambda step: step.group, steps))
+    order = {group: number for number, group in enumerate(failed)}
+    ordered = sorted(first, key=lambda step: order.get(step.group, -1))
+    return (*ordered, *steps[len(first) :])
+
+
 def left_after(
     failed: object, error: Exception, rest: Sequence[Action]
 ) -> tuple[Action | ApplyStep, ...]:
@@ -151,7 +166,7 @@ def left_after(
     One refused step does not stop those that do not depend on it; the reconciliation
     ends with its error all the same. rest: the actions that would have followed.
     """
-    if not isinstance(failed, ApplyStep) or not isinstance(error, _REFUSED):
+    if not isinstance(failed, ApplyStep) or not isinstance(error, REFUSED):
         return ()
     left = independent(failed.step, failed.rest)
     others = (action for action in rest if not isinstance(action, ApplyStep))

@@ -457,3 +457,35 @@ def test_how_long_a_write_is_rejected() -> None:
         assert scene.memory.refused_s("u1") == {A1.path: refused_s}
     scene.memory.accept("u1", A1.path)
     assert scene.memory.refused_s("u1") == {}
+
+
+@pytest.mark.parametrize(
+    ("steps", "failed", "order"),
+    [
+        pytest.param((A1, B1, C1), ("a",), "b1 c1 a1", id="it is tried last"),
+        pytest.param((A1, A2, B1), ("a",), "b1 a1 a2", id="with its group in order"),
+        pytest.param((A1, B1, C1), ("b", "a"), "c1 b1 a1", id="the last at the end"),
+        pytest.param((A1, B1, ALL, C1), ("a",), "b1 a1 all c1", id="before what waits"),
+        pytest.param((ALL, A1, B1), ("a",), "all a1 b1", id="what it waits for first"),
+        pytest.param((A1, B1), ("gone",), "a1 b1", id="no longer planned"),
+    ],
+)
+def test_a_group_that_failed_is_tried_after_the_others(
+    steps: tuple[Step, ...], failed: tuple[str, ...], order: str
+) -> None:
+    ordered = model.failed_last(steps, failed)
+    assert " ".join(each.path[-1] for each in ordered) == order
+
+
+def test_groups_that_failed_are_kept_until_a_write_of_them_is_accepted() -> None:
+    """A refusal is no such failure: after it the others have gone on."""
+    scene = Scene()
+    for failing, error in ((A1, unavailable()), (B1, unavailable()), (C1, REFUSED)):
+        scene.routers.failures = [error]
+        with pytest.raises(errors.CloudError):
+            scene.carry_out("u1", TARGET, (failing,))
+    assert scene.memory.failed("u1") == ("a", "b")
+    scene.carry_out("u1", TARGET, (A1,))
+    assert scene.memory.failed("u1") == ("b",)
+    scene.memory.forget("u1")
+    assert scene.memory.failed("u1") == ()

@@ -41,7 +41,7 @@ from lib.cloud.write_places import Places
 GONE_POLL_S = 5.0
 """When to ask again for an object that is being deleted; that costs no call."""
 UNKEPT_S = 60.0
-"""When to write again what the parent accepts, but does not keep."""
+"""When to write again what the parent accepts, but does not keep, or does not find."""
 
 
 class DvpLoadBalancers:
@@ -95,7 +95,7 @@ class DvpLoadBalancers:
         """See the protocol."""
         write = service_plan.of(step)
         timeout_s = min(TIMEOUT_S, within_s)
-        unkept = ""
+        unkept, is_gone = "", False
         try:
             unkept = self._send(write, timeout_s)
         except errors.AlreadyExists as error:
@@ -106,19 +106,28 @@ class DvpLoadBalancers:
                 resource=error.resource,
                 was_rejected=True,
             ) from error
-        except (errors.Forbidden, errors.InvalidRequest):
-            if isinstance(write, LabelWrite) and write.value is None:
-                self._reader.note_label_kept(write.name, write.key)
-            raise
         except errors.NotFound:
             # A VM that was deleted needs no label, and a Service no deletion.
             if step.verb is not Verb.DELETE and not isinstance(write, LabelWrite):
                 raise
+            is_gone = True  # the watch shows it still
+            self._note_label(write, is_final=True)
+        except errors.CloudError as error:
+            is_refused = isinstance(error, errors.Forbidden | errors.InvalidRequest)
+            self._note_label(write, is_final=is_refused)
+            raise
         balancer = write.name
         if isinstance(write, LabelWrite):
             balancer = lb_names.of_label(write.key)
         self._reader.note_unkept(balancer, step.path[0], unkept)
-        return StepResult(write.name, opens_after_s=UNKEPT_S if unkept else 0.0)
+        return StepResult(
+            write.name, opens_after_s=UNKEPT_S if unkept or is_gone else 0.0
+        )
+
+    def _note_label(self, write: ServiceWrite | LabelWrite, *, is_final: bool) -> None:
+        """Note that a label was not removed, if the write was to do that."""
+        if isinstance(write, LabelWrite) and write.value is None:
+            self._reader.note_label_kept(write.name, write.key, is_final=is_final)
 
     def _send(self, write: ServiceWrite | LabelWrite, timeout_s: float) -> str:
         """Send one write; return what the answer to a patch lacks of it.

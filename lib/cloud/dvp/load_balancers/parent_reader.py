@@ -21,6 +21,8 @@ from lib.cloud.model import Seen, Unknown
 
 DISCOVERY_S = 300.0
 """Source: deckhouse modules/030-cloud-provider-dvp, cloud-controller-manager."""
+KEPT_S = 300.0
+"""How long a label that cannot be removed holds its deleted Service."""
 CATCH_UP_S = 1.0
 """How long a read waits for the watch to show our own last write."""
 
@@ -64,6 +66,7 @@ class ParentReader:
         self._labelled_vms: set[str] = set()
         self._unkept: dict[str, dict[str, str]] = {}
         self._kept_labels: set[tuple[str, str]] = set()
+        self._failing_labels: dict[tuple[str, str], float] = {}  # since when
 
     def observe(self, targets: Collection[Target]) -> Mapping[Ref, Observation]:
         """See the protocol."""
@@ -80,19 +83,29 @@ class ParentReader:
         with self._lock:
             self._labelled_vms.add(vm)
 
-    def note_label_kept(self, vm: str, key: str) -> None:
-        """Note that the parent refused to remove a label of a VM, by its name."""
+    def note_label_kept(self, vm: str, key: str, *, is_final: bool) -> None:
+        """Note that a label of a VM was not removed. vm: its name.
+
+        is_final: the parent refused that, or the VM is gone. Other errors count after
+        KEPT_S.
+        """
         with self._lock:
-            self._kept_labels.add((vm, key))
+            now_s = self._clock()
+            since_s = self._failing_labels.setdefault((vm, key), now_s)
+            if is_final or now_s - since_s >= KEPT_S:
+                self._kept_labels.add((vm, key))
 
     def _kept_of(self, key: str, labelled: Collection[LabelledVm]) -> frozenset[str]:
         names = {vm.name for vm in labelled}
         with self._lock:
-            self._kept_labels -= {
-                kept
-                for kept in self._kept_labels
-                if kept[1] == key and kept[0] not in names
+            gone = {
+                failed
+                for failed in self._failing_labels
+                if failed[1] == key and failed[0] not in names
             }
+            self._kept_labels -= gone
+            for failed in gone:
+                del self._failing_labels[failed]
             return frozenset(vm for vm, of in self._kept_labels if of == key)
 
     def note_unkept(self, name: str, what: str, fields: str) -> None:

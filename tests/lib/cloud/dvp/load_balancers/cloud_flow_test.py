@@ -34,6 +34,7 @@ class Scene:
 
     count: int
     denied: set[str] = dataclasses.field(default_factory=set)
+    error: errors.KubeError = DENIED
 
     def __post_init__(self) -> None:
         self.ground: Any = cluster.Ground()
@@ -50,12 +51,13 @@ class Scene:
         """Begin a new life of the daemon."""
         self.access = ListedParent(self.parent, UUID, lambda: self.ground.now_s)
         self.ground.cloud = DvpLoadBalancers(self.access)
+        self.ground.cloud._reader._clock = lambda: self.ground.now_s
         self.process = cluster.Process(self.ground)
 
     def _admit(self, call: calls.Call) -> None:
         """Refuse writes of VMs as the validators of the parent do."""
         if call.verb == "patch" and call.name in self.denied:
-            raise DENIED
+            raise self.error
 
     def run(self, seconds: float) -> None:
         for _ in range(int(2 * seconds)):
@@ -115,6 +117,61 @@ def test_vms_that_the_parent_refuses_to_label_stop_no_other(
     scene.denied.clear()
     scene.run(600)
     assert len(scene.labelled) == count
+
+
+def failed(kind: type[errors.KubeError], status: int, text: str) -> errors.KubeError:
+    return kind(text, operation="PATCH", status=status)
+
+
+WEBHOOK = (
+    'Internal error occurred: failed calling webhook "vm.virtualization-controller'
+    '.validate.d8-virtualization": connect: connection refused'
+)
+REFUSALS = {
+    "invalid": failed(errors.Invalid, 422, "spec.cpu.cores: Invalid value: 3"),
+    "no right": failed(
+        errors.Forbidden,
+        403,
+        'virtualmachines "node-3" is forbidden: User "u" cannot patch resource',
+    ),
+    "another policy": failed(
+        errors.Forbidden, 403, 'admission webhook "guard" denied the request: frozen'
+    ),
+    "conflict": failed(errors.Conflict, 409, "the object has been modified"),
+    "gone": errors.NotFound(
+        'virtualmachines "node-3" not found',
+        operation="PATCH",
+        status=404,
+        about="virtualmachines/node-3",
+    ),
+    "a webhook that does not answer": failed(errors.KubeError, 500, WEBHOOK),
+    "no answer in time": failed(errors.Unavailable, 0, "no answer in time"),
+    "too many requests": failed(errors.Unavailable, 429, "too many requests"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_whatever_the_refusal_of_one_label_is_the_others_are_served(
+    refusal: str,
+) -> None:
+    """And the deletion of the Service ends, whether the label is left or not."""
+    scene = Scene(5, {"node-3"}, REFUSALS[refusal])
+    scene.ground.service("web", 80)
+    scene.run(120)
+    print(f"labelled after 120 s: {scene.labelled}, {scene.patches()} patches")
+    assert set(scene.labelled) == {"node-1", "node-2", "node-4", "node-5"}
+    assert scene.ground.get("web")["status"]["loadBalancer"]["ingress"]
+    scene.run(600)
+    print(f"{scene.patches()} patches in 12 minutes")
+    assert scene.patches() <= 40
+    scene.denied.clear()
+    scene.run(600)
+    assert len(scene.labelled) == 5
+    scene.denied = {"node-3"}
+    scene.ground.delete("web")
+    scene.run(900)
+    print(f"left: {scene.ground.get('web')}")
+    assert scene.ground.get("web") is None
 
 
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["same process", "new"])
