@@ -1,7 +1,7 @@
 """Values, differences and steps of a migration: pure."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lib.migration import http_proxy, reference
@@ -222,7 +222,25 @@ def _workload(program: ReferenceProgram) -> list[ChangedItem]:
             f"{kind} {component}{suffix}",
         )
     ]
+    if is_manager:
+        rows.append(served(program, "10471"))
     return [*rows, *_OF_ROLE.get(program.role, ())]
+
+
+def served(program: ReferenceProgram, port: str) -> ChangedItem:
+    """Return where a manager serves probes and metrics, before and after.
+
+    port: of the chart. Defaults of the reference: those of k8s.io/cloud-provider.
+    """
+    address = program.flag("bind-address") or "0.0.0.0"  # noqa: S104 - is shown
+    before = f"{address}, port {program.flag('secure-port') or '10258'}"
+    after = f"address of the host, port {port}"
+    if address in _LOOPBACK:
+        after += ": other hosts reach it, and need a token"
+    return ChangedItem("address of probes and metrics", before, after)
+
+
+_LOOPBACK = frozenset(("127.0.0.1", "::1", "localhost"))
 
 
 _OF_ROLE: Mapping[ReplacedBy, Sequence[ChangedItem]] = {
@@ -230,8 +248,11 @@ _OF_ROLE: Mapping[ReplacedBy, Sequence[ChangedItem]] = {
         ChangedItem(
             "load balancers, listeners", "no owner", "ownership tags are added"
         ),
-        ChangedItem("Services", "-", "annotation mooring.io/load-balancer-id is added"),
-        ChangedItem("port of probes and metrics", "10258", "10471"),
+        ChangedItem(
+            "Services",
+            "no record of the load balancer",
+            "annotation mooring.io/load-balancer-id is added",
+        ),
     ),
     ReplacedBy.CSI_CONTROLLER: (
         ChangedItem("VolumeSnapshots", "supported", "not supported"),
@@ -268,6 +289,10 @@ def _steps(
             f"mooring doctor {option}",
         )
     steps += [
+        (
+            "Build the images and push them; none is published yet",
+            build(name for name, is_there in values["components"].items() if is_there),
+        ),
         ("Write the values, and replace REGISTRY", _WRITE),
         ("See what would change; these commands only read", preview),
         (stop_title(observed), (*deckhouse(observed, 0), *stop(observed))),
@@ -289,6 +314,12 @@ def _configuration(values: Values, namespace: str) -> str:
         return f"--cloud-config-secret {namespace}/cloud-config/cloud.conf"
     key = f"/{secret['key']}" if secret.get("key") else ""
     return f"--cloud-config-secret {namespace}/{secret['secretName']}{key}"
+
+
+def build(components: Iterable[str]) -> tuple[str, ...]:
+    """Return the command that builds the images of components."""
+    names = " ".join(components)
+    return (f"./pants run cmd/mooring -- lab image {names} --push REGISTRY",)
 
 
 def stop_title(observed: Observed) -> str:

@@ -23,6 +23,8 @@ from lib.migration.reference_callers import FinalizedObject, ReferenceCaller
 from lib.process import decoding
 
 DRIVER = "cinder.csi.openstack.org"
+_MANAGER = "openstack-cloud-controller-manager"
+_DRIVER_PROGRAM = "cinder-csi-plugin"
 _CSI_DRIVERS = resources.Resource(
     "storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False
 )
@@ -66,6 +68,15 @@ class Family:
     has_programs: bool
     components: Collection[str]
     clusters: resources.Resource | None = None
+
+    def searched(self) -> str:
+        """Return by what the reference is recognized."""
+        labels = f"the label module={self.module} and app={'|'.join(self.apps)}"
+        if not self.has_programs:
+            return labels
+        return (
+            f"an image or command line of {_MANAGER} or {_DRIVER_PROGRAM}, or {labels}"
+        )
 
 
 OPENSTACK = Family(
@@ -336,9 +347,9 @@ def _role(
             return None  # a component of this project
         if not family.has_programs:
             continue
-        if container.runs("openstack-cloud-controller-manager"):
+        if container.runs(_MANAGER):
             return ReplacedBy.MANAGER, container
-        if container.runs("cinder-csi-plugin"):
+        if container.runs(_DRIVER_PROGRAM):
             is_node = any("registrar" in name for name in names)
             return (
                 ReplacedBy.CSI_NODE if is_node else ReplacedBy.CSI_CONTROLLER

@@ -43,6 +43,7 @@ PACKAGED = (
     "lab/kubelet:demo-long",
     "lab/osdpl:demo-long",
     "lab/osdpl:page-long",
+    "lab/charts:dvp-page-long",
     "lab/services:pages-long",
     "lab/services:restore-long",
     "lab/tool:commands-long",

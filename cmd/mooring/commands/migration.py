@@ -47,7 +47,7 @@ def openstack(kubeconfig: str, context: str, only: str | None) -> None:
 
         observed = _observed(kubeconfig, context, reference.OPENSTACK)
         planned = changeover.plan(observed, options.FLAGS)
-    _show(planned, "OpenStack", only)
+    _show(planned, reference.OPENSTACK.searched(), only)
 
 
 @migrate.command()
@@ -66,7 +66,7 @@ def dvp(kubeconfig: str, context: str, only: str | None) -> None:
 
         observed = _observed(kubeconfig, context, dvp_changeover.REFERENCE)
         planned = dvp_changeover.plan(observed)
-    _show(planned, "DVP", only)
+    _show(planned, dvp_changeover.REFERENCE.searched(), only)
 
 
 def _observed(
@@ -82,10 +82,15 @@ def _observed(
 
 
 def _show(
-    planned: "changeover.Changeover | None", cloud: str, only: str | None
+    planned: "changeover.Changeover | None", searched: str, only: str | None
 ) -> None:
     if planned is None:
-        click.echo(f"The reference for {cloud} is not installed.", err=True)
+        text = (
+            f"The reference is not installed: no Deployment and no DaemonSet has"
+            f" {searched}. A static pod, and a program of another name, is replaced by"
+            " hand: docs/how-to/change-over.md."
+        )
+        click.echo(text, err=True)
         sys.exit(NOT_INSTALLED)
     parts = {
         "values": _values(planned),

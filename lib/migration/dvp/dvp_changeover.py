@@ -154,15 +154,23 @@ def _kubelet_folder(program: ReferenceProgram | None) -> str:
 
 _OF_ROLE: Mapping[ReplacedBy, Sequence[ChangedItem]] = {
     ReplacedBy.MANAGER: (
-        ChangedItem("load balancers in the parent", "-", "ownership labels are added"),
-        ChangedItem("instance type, zone and region of Nodes", "-", "labels are added"),
+        ChangedItem(
+            "load balancers in the parent", "no owner", "ownership labels are added"
+        ),
+        ChangedItem(
+            "instance type, zone and region of Nodes", "none", "labels are added"
+        ),
     ),
     ReplacedBy.MACHINES: (
-        ChangedItem("VMs and disks of machines", "-", "ownership labels are added"),
+        ChangedItem(
+            "VMs and disks of machines", "no owner", "ownership labels are added"
+        ),
         ChangedItem("in-place updates, storage migration", "done", "not done"),
     ),
     ReplacedBy.CSI_CONTROLLER: (
-        ChangedItem("attachments", "-", "labels and a publish context are added"),
+        ChangedItem(
+            "attachments", "no owner", "labels and a publish context are added"
+        ),
         ChangedItem("port of livenessprobe", "9808", "9828"),
     ),
     ReplacedBy.CSI_NODE: (
@@ -180,6 +188,8 @@ def _differences(
         after = f"{program.kind} {_WORKLOADS[role]}"
         before = f"{program.kind} {program.name}"
         rows.append(ChangedItem(f"{COMPONENTS[role]}: workload", before, after))
+        if role is ReplacedBy.MANAGER:
+            rows.append(changeover.served(program, "10481"))
         rows += _OF_ROLE[role]
     rows += http_proxy.differences(roles.values())
     return tuple(rows)
@@ -270,6 +280,10 @@ def _steps(
     )
     write = "mooring migrate dvp --only values > values.yaml"
     return (
+        (
+            "Build the images and push them; none is published yet",
+            changeover.build(COMPONENTS[role] for role in COMPONENTS if role in roles),
+        ),
         ("Write the values, and replace REGISTRY", (write,)),
         ("See what would change; these commands only read", preview),
         (

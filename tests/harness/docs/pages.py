@@ -22,7 +22,8 @@ FOLLOWED: Sequence[tuple[str, str]] = (
     ("docs/examples/README.md", ""),
     ("docs/tutorials/first-cluster.md", ""),
     ("docs/how-to/roll-back.md", "To an earlier version"),
-    ("docs/how-to/roll-back.md", "To the reference"),
+    ("docs/migrate.md", ""),
+    ("docs/migrate-dvp.md", ""),
     ("docs/how-to/install.md", ""),
     ("docs/how-to/restore-a-cluster.md", ""),
     ("docs/how-to/deploy-openstack.md", ""),
@@ -30,21 +31,13 @@ FOLLOWED: Sequence[tuple[str, str]] = (
 """Pages and sections of which `kubectl`, `helm` and `mooring` run on the lab, in order.
 
 tests/lab/services/pages_test.py follows them, restore_test.py beside it the last but
-one, tests/lab/osdpl/page_test.py the last.
+one, tests/lab/osdpl/page_test.py the last; tests/lab/charts/migrate_dvp_page_test.py
+that about DVP.
 """
 
 REASONS: Mapping[str, str] = {
     "./pants test ": "it is the run of which this test is a part",
     "./pants package": "its results are what the lab tests start",
-    "helm install cloud-provider-openstack": (
-        "tests/lab/tool/migrate_test.py installs the chart with printed values"
-    ),
-    "helm uninstall cloud-provider-openstack": "the same test removes it",
-    "helm show crds charts/cloud-provider-dvp": (
-        "tests/lab/charts/cloud_provider_dvp_test.py applies the CRDs"
-    ),
-    "helm install cloud-provider-dvp": "the same test installs the chart",
-    "helm uninstall cloud-provider-dvp": "the same test removes it",
     "kubectl get volumeattachments": (
         "tests/lab/dvp/dvp_sidecars_test.py reads the context of what it adopts"
     ),

@@ -202,21 +202,25 @@ spec:
 """
 
 
-def workloads() -> str:
-    """Return the manifests of the workloads, as the documented steps stop them."""
-    return "---".join(_workload(app) for app in APPS)
+def workloads(*, is_stopped: bool = True) -> str:
+    """Return the manifests of the workloads.
+
+    is_stopped: as the documented steps stop them.
+    """
+    return "---".join(_workload(app, is_stopped=is_stopped) for app in APPS)
 
 
-def _workload(app: str) -> str:
+def _workload(app: str, *, is_stopped: bool) -> str:
     is_node = app == "csi-node"
+    selector = is_node and is_stopped
     suffix = "-capdvp" if app.startswith("capdvp") else ""
     return _WORKLOAD.format(
         kind="DaemonSet" if is_node else "Deployment",
         app=app,
         home=HOME,
         labels=_LABELS % app,
-        stopped="minReadySeconds: 0" if is_node else "replicas: 0",
-        selector='nodeSelector: {mooring.io/stopped: "true"}' if is_node else "",
+        stopped="minReadySeconds: 0" if is_node else f"replicas: {int(not is_stopped)}",
+        selector='nodeSelector: {mooring.io/stopped: "true"}' if selector else "",
         digest="0" * 64,
         secret=f"dvp-credentials{suffix}",
     )

@@ -10,8 +10,6 @@ import contextlib
 import dataclasses
 import pathlib
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 
 import openstack.connection
@@ -28,7 +26,7 @@ from lib.lab.openstack import accounts, cloud, seed_cloud, tenant
 from lib.lab.run import waiting
 from lib.lab.slots import leases
 from tests.harness import testing
-from tests.harness.docs import pages, pod_runner
+from tests.harness.docs import pages, pod_runner, user_shell
 from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack import testing as openstack_testing
 from tests.harness.services import reference, services
@@ -36,6 +34,15 @@ from tests.harness.services import reference, services
 NODES = ("pages-1", "pages-2")
 RUNNER_PORT = 700
 """Of the programs of Pods, in the block of ports that a run of tests has."""
+BY_HAND = (
+    "1. Read the settings of the reference",
+    "2. See what would change",
+    "3. Stop the reference",
+    "4. Start openstack-ccm",
+    "5. Check",
+)
+STEPS = "steps.txt"
+"""What `mooring migrate` has printed."""
 LIMIT_S = waiting.LIMIT_S
 SHARED_USER = pathlib.Path("docs/examples/services/shared-user.yaml")
 PLACEHOLDER_ID = "9b1c3d52-6f0e-4c0e-8f55-0d6f4a6f1a11"
@@ -81,47 +88,11 @@ spec:
 
 
 @dataclasses.dataclass
-class Reader:
-    """Follows pages in a folder of its own. run: commands that were run."""
+class Reader(user_shell.UserShell):
+    """A reader with a cluster: its Services, and its project of the cloud."""
 
-    folder: pathlib.Path
-    env: Mapping[str, str]
-    services: services.Services
-    connection: openstack.connection.Connection
-    commands: list[str] = dataclasses.field(default_factory=list)
-
-    def follow(self, page: str, section: str = "") -> str:
-        """Run the commands of a page, or of one of its sections; return the output."""
-        output = []
-        for block in pages.blocks(pathlib.Path(page)):
-            if block.language or section not in ("", block.section):
-                continue
-            for command in block.commands():
-                if not pages.reason(command) and not command.startswith(pages.LAB):
-                    output.append(self.run(command))
-        assert output, page
-        return "\n".join(output)
-
-    def run(self, command: str) -> str:
-        """Run one command as a user types it.
-
-        Raises:
-            AssertionError: it failed.
-        """
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", command],
-            cwd=self.folder,
-            env=dict(self.env),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        print(f"$ {command}\n{done.stdout}")
-        assert done.returncode == 0, (command, done.stdout)
-        self.commands.append(command)
-        return done.stdout
+    services: services.Services = dataclasses.field(kw_only=True)
+    connection: openstack.connection.Connection = dataclasses.field(kw_only=True)
 
     def balanced(self) -> Mapping[str, Json]:
         """Return the Services of type LoadBalancer."""
@@ -166,42 +137,14 @@ class Reader:
         return services.balancer_id(self.balanced()[name])
 
 
-def shell(folder: pathlib.Path, where: places.Places) -> Mapping[str, str]:
-    """Return the environment of a user; programs and files are below a folder."""
-    home = folder / "home"
-    programs_ = folder / "bin"
-    for needed in (programs_, home / ".local/bin"):
-        needed.mkdir(parents=True)
-    for name in ("kubectl", "helm"):
-        (programs_ / name).symlink_to(programs.path(where, name))
-    python = programs_ / "python3.11"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    admin = control_plane.admin_kubeconfig(where)
-    shutil.copy(admin, folder / "admin.conf")
-    return {
-        "HOME": str(home),
-        "PATH": f"{programs_}:{home}/.local/bin:/usr/bin:/bin",
-        "KUBECONFIG": str(folder / "admin.conf"),
-        "KUBERC": "off",
-        "PEX_ROOT": str(where.state / "pex"),
-    }
-
-
 def write_files(folder: pathlib.Path, conf: str) -> None:
-    """Have charts, examples, the packaged tool, and the files that pages name."""
-    (folder / "charts").symlink_to(pathlib.Path("charts").absolute())
+    """Have examples, programs, and the files that pages name."""
     (folder / "dist").symlink_to(pexes.beside("mooring").parent.absolute())
     shutil.copytree("docs/examples", folder / "docs/examples")
-    shutil.copy(pexes.beside("mooring"), folder / "home/.local/bin/mooring")
     (folder / "new-cloud.conf").write_text(f"{conf}\n# rotated\n")
     lab = folder / "home/.local/state/mooring/lab"
     lab.mkdir(parents=True)
     (lab / "cloud.conf").write_text(conf)
-    for chart in ("csi-controller", "cloud-data-discoverer"):
-        readme = pathlib.Path("charts", chart, "README.md")
-        block = next(b for b in pages.blocks(readme) if b.language == "yaml")
-        (folder / f"{chart}.yaml").write_text(block.text)
 
 
 def delete_servers(mine: tenant.Tenant) -> None:
@@ -246,7 +189,7 @@ def reader(
         ends.callback(delete_servers, mine)
         mine.boot_all(NODES)
         conf = conf_of(where, account, mine)
-        env = shell(folder, place)
+        env = user_shell.environment(folder, place)
         write_files(folder, conf)
         api = cluster.connect(control_plane.admin_kubeconfig(place))
         ccm = pod_runner.Program("openstack-ccm", pexes.command(ccm_pex))
@@ -269,7 +212,7 @@ def reader(
         control_plane.apply_manifests(place, MANIFEST)
         ends.enter_context(runner.running())
         user = services.Services(api, "default")
-        new_reader = Reader(folder, env, user, mine.connection)
+        new_reader = Reader(folder, env, services=user, connection=mine.connection)
         user.make("web")
         user.make("inner", {keys.INTERNAL: "true"})
         waiting.until("addresses by the reference", new_reader.are_served)
@@ -281,7 +224,8 @@ def reader(
 def test_changed_over_without_a_change_of_any_load_balancer(reader: Reader) -> None:
     """Only tags are added; addresses stay."""
     before, addresses = inventory.take(reader.connection), reader.addresses()
-    reader.follow("docs/how-to/change-over.md")
+    for section in BY_HAND:
+        reader.follow("docs/how-to/change-over.md", section)
     # The annotation of a Service is written before the tags.
     waiting.until("no planned change", reader.is_in_sync, poll_s=5)
     assert reader.are_owned()
@@ -291,6 +235,46 @@ def test_changed_over_without_a_change_of_any_load_balancer(reader: Reader) -> N
     unexpected = [c for c in changes if c.field != "tags" or not c.is_addition]
     assert unexpected == []
     assert changes
+    assert reader.addresses() == addresses
+
+
+def test_back_to_the_reference_by_hand(reader: Reader) -> None:
+    """The reference finds nothing to change, and serves a new Service."""
+    before, addresses = inventory.take(reader.connection), reader.addresses()
+    reader.follow("docs/how-to/change-over.md", "Back")
+    reader.services.make("later", {keys.INTERNAL: "true"})
+    waiting.until("an address of the new Service", reader.are_served)
+    assert changed(before, reader) == []
+    assert reader.balancer_id("later")
+    kept = {n: a for n, a in reader.addresses().items() if n != "later"}
+    assert kept == addresses
+
+
+def changed(before: inventory.Inventory, reader: Reader) -> list[inventory.Change]:
+    """Return the changes of objects that existed before."""
+    after = inventory.take(reader.connection)
+    return [
+        change
+        for change in inventory.changes(before, after)
+        if change.id in before.get(change.kind, {})
+    ]
+
+
+def test_migrated_to_the_chart(reader: Reader) -> None:
+    """The page and the commands that it prints; only tags are added."""
+    page = "docs/migrate.md"
+    before, addresses = inventory.take(reader.connection), reader.addresses()
+    steps = reader.follow(page, "1. Write the values")
+    (reader.folder / STEPS).write_text(steps)
+    reader.follow(page, "2. See what would change")
+    for command in user_shell.printed(steps, "Stop the reference"):
+        reader.run(command)
+    reader.follow(page, "4. Install the chart")
+    reader.follow(page, "5. Check")
+    waiting.until("no planned change", reader.is_in_sync, poll_s=5)
+    assert reader.are_owned()
+    changes = changed(before, reader)
+    assert [x for x in changes if x.field != "tags" or not x.is_addition] == []
     assert reader.addresses() == addresses
 
 
@@ -319,22 +303,15 @@ def follow_sharing(reader: Reader, page: str) -> None:
 
 def test_rolled_back_to_an_earlier_version_and_to_the_reference(reader: Reader) -> None:
     """The reference finds nothing to change, and serves a new Service."""
-    page = "docs/how-to/roll-back.md"
-    reader.follow(page, "To an earlier version")
+    reader.follow("docs/how-to/roll-back.md", "To an earlier version")
     before, addresses = inventory.take(reader.connection), reader.addresses()
-    reader.follow(page, "To the reference")
-    reader.services.make("later", {keys.INTERNAL: "true"})
+    reader.follow("docs/migrate.md", "Rollback")
+    for command in user_shell.printed((reader.folder / STEPS).read_text(), "Roll back"):
+        reader.run(command)
+    reader.services.make("last", {keys.INTERNAL: "true"})
     waiting.until("an address of the new Service", reader.are_served)
-    after = inventory.take(reader.connection)
-    changes = [
-        change
-        for change in inventory.changes(before, after)
-        if change.id in before.get(change.kind, {})
-    ]
-    assert changes == []
-    assert reader.balancer_id("later")
-    kept = {n: a for n, a in reader.addresses().items() if n != "later"}
-    assert kept == addresses
+    assert changed(before, reader) == []
+    assert {n: a for n, a in reader.addresses().items() if n != "last"} == addresses
 
 
 def test_installed_from_nothing_and_removed(reader: Reader) -> None:

@@ -1,5 +1,7 @@
 """Values, differences and steps, by what the cluster has."""
 
+import dataclasses
+
 import pytest
 
 from lib.migration import changeover, reference
@@ -78,6 +80,39 @@ def test_flags_without_effect_are_differences() -> None:
     rows = {row.subject: row.after for row in planned(MANAGER).differences}
     assert rows["flag --profiling"] == "no effect: not served"
     assert rows["flag --made-up"] == "unknown: removed"
+
+
+@pytest.mark.parametrize(
+    ("words", "before", "after"),
+    [
+        ((), "0.0.0.0, port 10258", "address of the host, port 10471"),
+        (
+            ("--bind-address=127.0.0.1", "--secure-port=10260"),
+            "127.0.0.1, port 10260",
+            "address of the host, port 10471: other hosts reach it, and need a token",
+        ),
+    ],
+    ids=["by default all hosts reach it", "an address of loopback was private"],
+)
+def test_the_address_of_probes_is_a_difference(
+    words: tuple[str, ...], before: str, after: str
+) -> None:
+    program = dataclasses.replace(MANAGER, flags=words)
+    rows = {row.subject: row for row in planned(program).differences}
+    row = rows["address of probes and metrics"]
+    assert (row.before, row.after) == (before, after)
+
+
+def test_no_difference_is_from_nothing() -> None:
+    rows = planned(MANAGER, CONTROLLER, NODE).differences
+    assert [row.subject for row in rows if row.before in ("", "-")] == []
+
+
+def test_the_first_step_builds_the_images_of_what_is_replaced() -> None:
+    (_, commands), *_ = planned(MANAGER, NODE).steps
+    assert commands == (
+        "./pants run cmd/mooring -- lab image openstack-ccm csi-node --push REGISTRY",
+    )
 
 
 def test_components_are_those_that_were_installed() -> None:
