@@ -20,7 +20,11 @@ TWINS = "lib/discoverer/options.py"
 INDIRECT = frozenset({"_", "name", "variable", "metrics.COMMIT"})
 """Keys that are covered elsewhere: by TABLES, TWINS, and by lib/process/metrics.py. The
 shell sets `_`, the path of the program."""
-LAB = ("lib/lab/places.py",)
+LAB = (
+    "lib/lab/places.py",
+    "lib/lab/artifacts/program_archive.py",
+    "lib/lab/artifacts/published_programs.py",
+)
 
 
 @functools.cache

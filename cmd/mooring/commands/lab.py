@@ -25,7 +25,7 @@ from mooring.commands import (
 )
 
 if TYPE_CHECKING:
-    from lib.lab.whole import parts, whole
+    from lib.lab.whole import parts, start_steps
 
 
 LOG = "lab.log"
@@ -95,7 +95,8 @@ def up(  # noqa: PLR0913 - one argument for each option
     """Start the lab; may be repeated.
 
     The first start compiles programs: 10 to 35 minutes on two cores, 10 GB in ~/.cache.
-    Ctrl-C is safe: the next `lab up` continues. Later starts take a minute.
+    MOORING_LAB_PROGRAMS, an archive of a release, saves that. Ctrl-C is safe: the next
+    `lab up` continues. Later starts take a minute.
     """
     where = edge.where()
     with edge.plainly():
@@ -117,6 +118,8 @@ def up(  # noqa: PLR0913 - one argument for each option
         )
         started = _with(parts.Lab(where, settings, provider.grounds()), components)
         before = checkpoint.take(where)
+        if text := whole.first_start(started):
+            click.echo(text, err=True)
         try:
             with edge.display(where.log / LOG) as shown:
                 started = whole.up(started, _sources(pex_folder), shown)
@@ -131,19 +134,51 @@ def up(  # noqa: PLR0913 - one argument for each option
 @click.option(
     "--pex-folder", type=paths.FOLDER, help="Folder with the PEX files to run."
 )
+@providers.lab_option
 @click.option("--node", is_flag=True, help="Also the programs of a real kubelet.")
+@click.option("--charts", is_flag=True, help="Also what `lab up --charts` requires.")
+@click.option(
+    "--image-folder",
+    type=paths.FOLDER,
+    help="Folder with the images of --charts (default: dist/images).",
+)
 @click.option("--tests", is_flag=True, help="Also programs that only tests use.")
-def build(pex_folder: pathlib.Path | None, node: bool, tests: bool) -> None:
-    """Build and cache all programs without starting them."""
+@click.option(
+    "--archive",
+    type=paths.NEW_FILE,
+    help="Write the built programs to this file, for MOORING_LAB_PROGRAMS.",
+)
+def build(  # noqa: PLR0913 - one argument for each option
+    pex_folder: pathlib.Path | None,
+    cloud: str,
+    node: bool,
+    charts: bool,
+    image_folder: pathlib.Path | None,
+    tests: bool,
+    archive: pathlib.Path | None,
+) -> None:
+    """Build and cache all programs without starting them.
+
+    Example: mooring lab build --charts --archive lab-programs.tar.gz
+    """
     where = edge.where()
     with edge.plainly(), edge.display(where.log / LOG) as shown:
-        from lib.lab.artifacts import go_modules
+        from lib.lab.artifacts import go_modules, program_archive
         from lib.lab.whole import parts, record, whole
 
         more = go_modules.GROUPS if tests else ()
-        settings = record.Record(node=node or tests)
-        lab = parts.Lab(where, settings, providers.of("").grounds())
+        provider = providers.of(cloud)
+        settings = record.Record(
+            provider=provider.name,
+            node=node or tests or charts,
+            charts=charts,
+            images=_images(image_folder) if charts else "",
+        )
+        lab = parts.Lab(where, settings, provider.grounds())
         whole.build(lab, _sources(pex_folder), shown, more)
+        if archive is not None:
+            with shown.step(f"Write {archive}"):
+                program_archive.pack(where, whole.program_folders(where), archive)
 
 
 @lab.command()
@@ -265,8 +300,8 @@ def _images(folder: pathlib.Path | None) -> str:
     return str((folder or pathlib.Path(pod_images.FOLDER)).absolute())
 
 
-def _sources(pex_folder: pathlib.Path | None) -> "whole.Sources":
-    from lib.lab.whole import whole
+def _sources(pex_folder: pathlib.Path | None) -> "start_steps.Sources":
+    from lib.lab.whole import start_steps
 
     folder = pex_folder or pathlib.Path(sys.argv[0]).absolute().parent
-    return whole.Sources(None if pex_folder else edge.checkout(), folder)
+    return start_steps.Sources(None if pex_folder else edge.checkout(), folder)

@@ -13,7 +13,15 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 
 from lib.lab import errors, places
-from lib.lab.artifacts import commands, go_build, go_modules, go_toolchain
+from lib.lab.artifacts import (
+    commands,
+    go_build,
+    go_modules,
+    go_toolchain,
+    outlook,
+    program_archive,
+    published_programs,
+)
 from lib.lab.run import progress
 
 _CACHED = "available in build cache"
@@ -40,11 +48,12 @@ def missing(where: places.Places, groups: Collection[str]) -> tuple[str, ...]:
 
 
 def _missing(
-    where: places.Places, groups: Collection[str]
+    where: places.Places, groups: Collection[str], names: Collection[str] = ()
 ) -> tuple[go_modules.GoProgram, ...]:
     return tuple(
         program
         for program in go_modules.in_groups(groups)
+        if not names or program.name in names
         if not (go_modules.folder(where.cache, program.module) / program.name).exists()
     )
 
@@ -54,21 +63,28 @@ def build(
     groups: Collection[str],
     shown: progress.Progress,
     env: Mapping[str, str] | None = None,
+    *,
+    names: Collection[str] = (),
+    ahead: outlook.Outlook | None = None,
 ) -> None:
-    """Build what is not built yet of some groups of programs.
+    """Build what is not there yet of some groups of programs.
+
+    What an archive or a download site has is not compiled.
 
     env: the caller's environment, for PATH, GOPROXY, GOFLAGS and the like; the
-    process's own when None.
+    process's own when None. names: only these of the groups; empty: all. ahead: counts
+    the packages that are compiled.
 
     Raises:
-        LabError: an unknown group, no Go toolchain, modules that cannot be fetched, or
-            a build that fails.
+        LabError: an unknown group, an archive or a download that is not what it should
+            be, no Go toolchain, modules that cannot be fetched, or a failing build.
     """
     env = os.environ if env is None else env
-    if not _missing(where, groups):
+    if not _missing(where, groups, names):
         return
     with go_build.alone(where, shown):
-        missing = _missing(where, groups)
+        _bring(where, _missing(where, groups, names), env, shown)
+        missing = _missing(where, groups, names)
         if not missing:
             return
         contents = {
@@ -78,7 +94,9 @@ def build(
             go_modules.least_go(files["go.mod"].decode()) for files in contents.values()
         )
         go = go_toolchain.ensure(where, least, env, shown)
-        workshop = _Workshop(where, go, go_toolchain.environment(where, env))
+        ahead = ahead or outlook.Outlook()
+        ahead.expect(contents)
+        workshop = _Workshop(where, go, go_toolchain.environment(where, env), ahead)
         done = 0
         for module, batch in itertools.groupby(missing, lambda program: program.module):
             programs = tuple(batch)
@@ -86,6 +104,24 @@ def build(
             with shown.step(what) as step:
                 workshop.build(module, contents[module], programs, step)
             done += len(programs)
+
+
+def _bring(
+    where: places.Places,
+    needed: Sequence[go_modules.GoProgram],
+    env: Mapping[str, str],
+    shown: progress.Progress,
+) -> None:
+    """Take what others have built: from the archive, else from download sites."""
+    if not needed:
+        return
+    if env.get(program_archive.SETTING):
+        folders = {
+            go_modules.folder(where.cache, program.module).name for program in needed
+        }
+        program_archive.bring(where, folders, env, shown)
+    else:
+        published_programs.bring(where, needed, env, shown)
 
 
 def _flags(module: str) -> tuple[str, ...]:
@@ -109,6 +145,7 @@ class _Workshop:
     where: places.Places
     go: pathlib.Path
     env: Mapping[str, str]
+    ahead: outlook.Outlook
 
     def build(
         self,
@@ -183,6 +220,7 @@ class _Workshop:
             done = next(compiled)
             step.note(line if done < total else "linking")
             step.advance(min(done, total), total)
+            self.ahead.advance(module, min(done, total), total)
 
         commands.run(
             [

@@ -14,7 +14,13 @@ import shutil
 from collections.abc import Callable, Mapping
 
 from lib.lab import errors, places
-from lib.lab.artifacts import commands, go_build, go_modules, go_toolchain
+from lib.lab.artifacts import (
+    commands,
+    go_build,
+    go_modules,
+    go_toolchain,
+    program_archive,
+)
 from lib.lab.run import progress
 
 Keep = Callable[[pathlib.Path, pathlib.Path], None]
@@ -75,6 +81,7 @@ class SingleProgram:
             return
         env = os.environ if env is None else env
         with go_build.alone(where, shown):
+            program_archive.bring(where, {target.name}, env, shown)
             if (target / self.name).exists():
                 return
             files = go_modules.files(self.name)

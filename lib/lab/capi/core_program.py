@@ -41,6 +41,11 @@ def path(where: places.Places) -> pathlib.Path:
     return _PROGRAM.path(where)
 
 
+def is_built(where: places.Places) -> bool:
+    """Report whether the program is there."""
+    return (_PROGRAM.folder(where) / NAME).exists()
+
+
 def config(where: places.Places) -> pathlib.Path:
     """Return the folder of its manifests, as in core/config of its repository."""
     return _PROGRAM.folder(where) / "config"

@@ -21,6 +21,9 @@ from lib.lab.run import ports, processes, progress
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 """In the order in which they start."""
 
+API = PROGRAMS[:2]
+"""Those of the API alone."""
+
 GROUP = "core"
 """Of the programs that must be built."""
 
@@ -64,29 +67,53 @@ def up(
     Raises:
         LabError: a program is not built, a port is taken, or one did not start.
     """
-    paths = {name: programs.path(where, name) for name in PROGRAMS}
+    programs.path(where, PROGRAMS[-1])
     with shown.step(title) as step:
-        ports.require(where, _PORTS)
-        kube_files.make_folders(where)
-        is_new = first_objects.is_new(where)
-        step.note("etcd")
-        etcd = kube_arguments.etcd(where, paths["etcd"])
-        processes.start(where, "etcd", etcd, kube_arguments.ENV)
-        kube_files.write(where, datetime.datetime.now(datetime.UTC))
-        _wait(where, "etcd")
-        is_filled = is_new and first_objects.put(where)
-        step.note("kube-apiserver")
-        api = kube_arguments.apiserver(where, paths["kube-apiserver"], api_arguments)
-        processes.start(where, "kube-apiserver", api, kube_arguments.ENV)
-        _wait(where, "kube-apiserver")
-        if is_new and not is_filled and not api_arguments:
-            first_objects.keep(where)
-        step.note("kube-controller-manager")
-        manager = kube_arguments.controller_manager(
-            where, paths["kube-controller-manager"], manager_arguments
-        )
-        processes.start(where, "kube-controller-manager", manager, kube_arguments.ENV)
-        _wait(where, "kube-controller-manager")
+        _start_api(where, step, api_arguments)
+        _start_manager(where, step, manager_arguments)
+
+
+def up_api(where: places.Places, shown: progress.Progress) -> None:
+    """Start etcd and kube-apiserver alone: `up` adds the rest.
+
+    Raises:
+        LabError: as `up`.
+    """
+    with shown.step("Start etcd and kube-apiserver") as step:
+        _start_api(where, step, ())
+
+
+def _start_api(
+    where: places.Places, step: progress.ProgressStep, arguments: Sequence[str]
+) -> None:
+    paths = {name: programs.path(where, name) for name in API}
+    ports.require(where, _PORTS[:-1])
+    kube_files.make_folders(where)
+    is_new = first_objects.is_new(where)
+    step.note("etcd")
+    etcd = kube_arguments.etcd(where, paths["etcd"])
+    processes.start(where, "etcd", etcd, kube_arguments.ENV)
+    kube_files.write(where, datetime.datetime.now(datetime.UTC))
+    _wait(where, "etcd")
+    is_filled = is_new and first_objects.put(where)
+    step.note("kube-apiserver")
+    api = kube_arguments.apiserver(where, paths["kube-apiserver"], arguments)
+    processes.start(where, "kube-apiserver", api, kube_arguments.ENV)
+    _wait(where, "kube-apiserver")
+    if is_new and not is_filled and not arguments:
+        first_objects.keep(where)
+
+
+def _start_manager(
+    where: places.Places, step: progress.ProgressStep, arguments: Sequence[str]
+) -> None:
+    name = PROGRAMS[-1]
+    ports.require(where, _PORTS[-1:])
+    step.note(name)
+    program = programs.path(where, name)
+    manager = kube_arguments.controller_manager(where, program, arguments)
+    processes.start(where, name, manager, kube_arguments.ENV)
+    _wait(where, name)
 
 
 def start_scheduler(where: places.Places, shown: progress.Progress) -> None:

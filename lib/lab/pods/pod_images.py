@@ -12,6 +12,11 @@ FOLDER = "dist/images"
 """In a checkout, where `mooring lab image` writes them."""
 
 
+def missing(folder: pathlib.Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the images of which the folder has no archive."""
+    return tuple(name for name in names if not (folder / f"{name}.tar").is_file())
+
+
 def find(folder: pathlib.Path, names: Sequence[str]) -> Mapping[str, pathlib.Path]:
     """Return the archives of some images, by name.
 
@@ -19,12 +24,12 @@ def find(folder: pathlib.Path, names: Sequence[str]) -> Mapping[str, pathlib.Pat
         LabError: one does not exist; names the command that builds it.
     """
     files = {name: folder / f"{name}.tar" for name in names}
-    missing = [name for name, file in files.items() if not file.is_file()]
-    if missing:
+    absent = missing(folder, names)
+    if absent:
         is_usual = folder == pathlib.Path(FOLDER).absolute()
-        words = [*missing, *([] if is_usual else ["--output", str(folder)])]
+        words = [*absent, *([] if is_usual else ["--output", str(folder)])]
         raise errors.LabError(
-            f"{files[missing[0]]}: not found: --charts needs the images of"
+            f"{files[absent[0]]}: not found: --charts needs the images of"
             f" {', '.join(names)}; in a checkout"
             f" `mooring lab image {shlex.join(words)}` builds what is missing"
         )

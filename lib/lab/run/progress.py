@@ -67,18 +67,6 @@ class Silent:
         del done, total, remaining_s
 
 
-def left(done: int, total: int, took_s: float) -> str:
-    """Return how far a step is and how long the rest takes at the same pace.
-
-    took_s: from its beginning until now. There is no estimate of the first twentieth:
-    its pace is not that of the rest.
-    """
-    text = f"{done} of {total}"
-    if not total <= done * 20 < total * 20:
-        return text
-    return f"{text}, {rest(took_s / done * (total - done))}"
-
-
 def rest(remaining_s: float) -> str:
     """Return a remaining time ("about 40 s left"); below a second it is "1 s"."""
     is_short = remaining_s < 90
@@ -116,7 +104,7 @@ class _Line:
         self._say = say
         self._clock = clock
         self._every_s = every_s
-        self._began = self._last = clock()
+        self._last = clock()
 
     def note(self, text: str) -> None:
         del text
@@ -125,7 +113,7 @@ class _Line:
         now = self._clock()
         if now - self._last >= self._every_s:
             self._last = now
-            self._say(left(done, total, now - self._began))
+            self._say(f"{done} of {total}")
 
 
 class Lines:
@@ -181,25 +169,23 @@ class Lines:
     def overall(self, done: int, total: int, remaining_s: float | None) -> None:
         """See `Progress.overall`: a line for each step done, and every `every_s`."""
         now = self._clock()
-        if (done, total) == self._far and now - self._shown_at < self._every_s:
+        is_new = (done, total) != self._far
+        # Without an estimate a repeated line says nothing.
+        is_due = remaining_s is not None and now - self._shown_at >= self._every_s
+        if not (is_new or is_due):
             return
         self._far, self._shown_at = (done, total), now
         self._say(far(done, total, remaining_s))
 
 
 class _Remaining(rich.progress.ProgressColumn):
-    """How long a step that counts takes from now on; empty for all others."""
+    """How long all steps together still take; empty for one of them."""
 
     max_refresh = 1.0
 
     def render(self, task: rich.progress.Task) -> rich.text.Text:
-        """Return the text of one step."""
-        if "rest" in task.fields:
-            return rich.text.Text(task.fields["rest"])
-        if task.finished or not task.total or task.elapsed is None:
-            return rich.text.Text("")
-        text = left(int(task.completed), int(task.total), task.elapsed)
-        return rich.text.Text(text.partition(", ")[2])
+        """Return the text of one row."""
+        return rich.text.Text(task.fields.get("rest", ""))
 
 
 class _Bar:

@@ -69,8 +69,10 @@ def chart(lab: parts.Lab) -> pathlib.Path:
     return folder
 
 
-def require(lab: parts.Lab) -> None:
+def require(lab: parts.Lab, *, can_build: bool) -> None:
     """Find out, before anything long begins, what is missing.
+
+    can_build: images that are missing are built.
 
     Raises:
         LabError: this machine cannot be a node, the path of the lab is too long, or an
@@ -85,7 +87,10 @@ def require(lab: parts.Lab) -> None:
             f"folder of the kubelet {folder}: {len(folder)} characters, must be at most"
             f" {_FOLDER_CHARACTERS}: set XDG_STATE_HOME to a shorter folder"
         )
-    for file in archives(lab).values():
+    folder_of_images = pathlib.Path(lab.record.images)
+    absent = pod_images.missing(folder_of_images, components(lab)) if can_build else ()
+    present = [name for name in components(lab) if name not in absent]
+    for file in pod_images.find(folder_of_images, present).values():
         pod_images.reference(file)
     if reason := pod_host.unavailable(lab.where):
         raise errors.LabError(f"this machine can't be a node: {reason}")

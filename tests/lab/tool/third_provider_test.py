@@ -6,7 +6,7 @@ from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.run import processes, waiting
 from lib.lab.status import table
-from lib.lab.whole import demo, parts, record, whole
+from lib.lab.whole import demo, parts, record, start_steps, whole
 from tests.harness import testing
 from tests.third import grounds
 
@@ -31,7 +31,7 @@ def test_a_lab_of_another_cloud_comes_up_is_shown_and_goes(
     recorded = record.Record(provider=ground.name, names=NAMES)
     lab = parts.Lab(elsewhere, recorded, ground)
     try:
-        whole.up(lab, whole.Sources(None, tmp_path), testing.shown())
+        whole.up(lab, start_steps.Sources(None, tmp_path), testing.shown())
         look = whole.look(lab)
         waiting.until("initialised", lambda: demo.initialised(NAMES)(look()))
         nodes = {node.name: node for node in look().nodes}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from lib.lab import places
+from lib.lab.artifacts import published_programs
 from lib.lab.run import ports
 from lib.lab.slots import slots
 
@@ -69,4 +70,8 @@ def pretended_go(tmp_path: pathlib.Path) -> dict[str, str]:
         )
     )
     script.chmod(0o755)
-    return {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    return {
+        "PATH": f"{folder}:/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        published_programs.COMPILE: "1",
+    }

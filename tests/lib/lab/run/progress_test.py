@@ -1,4 +1,4 @@
-"""A long step says how far it is and how long the rest will take."""
+"""A long step says how far it is, and all together how long the rest will take."""
 
 import io
 import pathlib
@@ -8,23 +8,6 @@ import rich.console
 
 from lib.lab import errors
 from lib.lab.run import progress
-
-
-@pytest.mark.parametrize(
-    ("done", "total", "took_s", "text"),
-    [
-        (0, 2300, 5, "0 of 2300"),
-        (114, 2300, 300, "114 of 2300"),
-        (115, 2300, 10, "115 of 2300, about 3 min left"),
-        (1150, 2300, 500, "1150 of 2300, about 8 min left"),
-        (2000, 2300, 400, "2000 of 2300, about 60 s left"),
-        (2300, 2300, 460, "2300 of 2300"),
-    ],
-)
-def test_the_rest_is_estimated_from_what_is_done(
-    done: int, total: int, took_s: float, text: str
-) -> None:
-    assert progress.left(done, total, took_s) == text
 
 
 def test_a_log_has_a_line_twice_a_minute_not_one_per_package() -> None:
@@ -38,9 +21,9 @@ def test_a_log_has_a_line_twice_a_minute_not_one_per_package() -> None:
 
     assert out.getvalue().splitlines() == [
         "    0.0s  Build etcd ...",
-        "   30.0s  Build etcd: 30 of 100, about 70 s left",
-        "   60.0s  Build etcd: 60 of 100, about 40 s left",
-        "   90.0s  Build etcd: 90 of 100, about 10 s left",
+        "   30.0s  Build etcd: 30 of 100",
+        "   60.0s  Build etcd: 60 of 100",
+        "   90.0s  Build etcd: 90 of 100",
         "  100.0s  Build etcd: done in 100.0s",
     ]
 
@@ -113,6 +96,20 @@ def test_all_steps_together_are_shown_at_each_end_and_twice_a_minute() -> None:
         "   60.0s  4 of 9 steps, about 40 s left",
         "   65.0s  5 of 9 steps, about 35 s left",
         "   90.0s  9 of 9 steps",
+    ]
+
+
+def test_without_an_estimate_no_line_is_repeated() -> None:
+    out, now = io.StringIO(), [0.0]
+    shown = progress.Lines(out, every_s=30, clock=lambda: now[0])
+    for tick in range(600):
+        now[0] = tick / 5
+        shown.overall(4, 12, None)
+    shown.overall(4, 12, 1400)
+    lines = out.getvalue().splitlines()
+    assert lines == [
+        "    0.0s  4 of 12 steps",
+        "  119.8s  4 of 12 steps, about 23 min left",
     ]
 
 
