@@ -54,13 +54,9 @@ def read(
     Raises:
         KubeError: a list cannot be read.
     """
-    listed = listing.read(
-        api,
-        resources.OPENSTACK_DEPLOYMENTS,
-        _Deployment,
-        timeout_s=timeout_s,
-        namespace=namespace,
-    ).items
+    listed = rockoon_leftovers.listed(
+        api, resources.OPENSTACK_DEPLOYMENTS, _Deployment, timeout_s, namespace
+    )
     if not listed:
         return None
     first = min(listed, key=_age)

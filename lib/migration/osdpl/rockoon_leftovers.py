@@ -132,7 +132,7 @@ def programs(api: client.Api, timeout_s: float) -> tuple[tuple[str, int], ...]:
     """
     return tuple(
         (f"{row.metadata.namespace}/{row.metadata.name}", row.spec.replicas)
-        for row in _listed(api, resources.DEPLOYMENTS, _Deployment, timeout_s)
+        for row in listed(api, resources.DEPLOYMENTS, _Deployment, timeout_s)
         if _is_reference(row)
     )
 
@@ -148,7 +148,7 @@ def _is_reference(row: _Deployment) -> bool:
 
 def _webhooks(api: client.Api, timeout_s: float) -> Iterator[RockoonLeftover]:
     kind = resources.VALIDATING_WEBHOOKS
-    for row in _listed(api, kind, _Configuration, timeout_s):
+    for row in listed(api, kind, _Configuration, timeout_s):
         groups = {
             group
             for webhook in row.webhooks
@@ -164,14 +164,14 @@ def _webhooks(api: client.Api, timeout_s: float) -> Iterator[RockoonLeftover]:
 
 def _peerings(api: client.Api, timeout_s: float) -> Iterator[RockoonLeftover]:
     for kind in PEERINGS:
-        for row in _listed(api, kind, _Bare, timeout_s):
+        for row in listed(api, kind, _Bare, timeout_s):
             if row.metadata.name.startswith(PREFIX):
                 yield _leftover(kind, row.metadata, "has no effect any more")
 
 
 def _finalizers(api: client.Api, timeout_s: float) -> Iterator[RockoonLeftover]:
     for kind in _FINALIZED:
-        for row in _listed(api, kind, _Bare, timeout_s):
+        for row in listed(api, kind, _Bare, timeout_s):
             about = {"finalizers": list(row.metadata.finalizers)}
             left = snapshot.reference_finalizers({"metadata": about})
             if left:
@@ -189,11 +189,22 @@ def _leftover(
     )
 
 
-def _listed(
-    api: client.Api, kind: Resource, of: type[T], timeout_s: float
+def listed(
+    api: client.Api,
+    kind: Resource,
+    of: type[T],
+    timeout_s: float,
+    namespace: str | None = None,
 ) -> Sequence[T]:
+    """Return the objects of a kind, in one namespace or all; none if it is not served.
+
+    Raises:
+        KubeError: they cannot be listed.
+    """
     try:
-        return listing.read(api, kind, of, timeout_s=timeout_s).items
+        return listing.read(
+            api, kind, of, timeout_s=timeout_s, namespace=namespace
+        ).items
     except errors.NotFound:
         return ()  # the kind is not served
 

@@ -4,6 +4,7 @@ Rules: each check is read and judged, whatever the others gave; nothing is writt
 is created is a dry run. No secret reaches a line.
 """
 
+import contextlib
 import dataclasses
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -123,10 +124,12 @@ class Diagnosis:
 
     def _desire(self) -> Iterable[CheckResult]:
         """Read the OpenStackDeployment and what it means; lines only of errors."""
-        for kept in (self._kept.secrets, self._kept.bundles):
-            kept.relist()
-        held = planning.oldest(self._api, self._settings.timeout_s)
-        self._document = self._file or held
+        self._kept.secrets.relist()
+        self._document = self._file
+        with contextlib.suppress(errors.NotFound):  # reported by `_definitions`
+            self._kept.bundles.relist()
+            held = planning.oldest(self._api, self._settings.timeout_s)
+            self._document = self._file or held
         if self._document is not None:
             document = {"metadata": {}, **self._document}
             stored = self._kept.stored()

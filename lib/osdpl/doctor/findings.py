@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from lib.doctor.model import CheckResult, CheckState
 from lib.helm import model as helm
 from lib.osdpl.api.model import Document
-from lib.osdpl.reconcile import bundles
+from lib.osdpl.reconcile import bundles, planning
 from lib.osdpl.reconcile.snapshot import Blocker, Refused
 from lib.osdpl.webhook import webhook_certificate
 
@@ -34,9 +34,7 @@ CHECKS = (
 PRIVILEGED = "pod-security.kubernetes.io/enforce=privileged"
 PENDING_MAX_S = 3600.0
 """As the alert OsdplReleasePending."""
-APPLY_CRDS = (
-    "kubectl apply --server-side -f crds, of the chart: helm never updates CRDs"
-)
+APPLY_CRDS = f"{planning.APPLY_CRDS}: helm never updates CRDs"
 
 
 def failed(check: str, text: str, remedy: str) -> tuple[CheckResult, ...]:

@@ -1,5 +1,6 @@
 """Watched stores of what the operator reads, in the namespace that it serves."""
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +10,7 @@ import msgspec
 
 from lib.helm import model as helm
 from lib.helm import releases
-from lib.kube import client, objects, resources, store
+from lib.kube import client, errors, objects, resources, store
 from lib.osdpl.api import model, references
 from lib.osdpl.api.model import Document
 from lib.osdpl.api.settings import CONFIG_MAP
@@ -124,6 +125,16 @@ class Caches:
         yield resources.HELM_BUNDLES, self.bundles
         yield resources.OPENSTACK_DEPLOYMENT_STATUSES, self.statuses
         yield resources.CONFIG_MAPS, self.settings
+
+    def read(self) -> None:
+        """List all kinds once; a kind whose definition is absent has no objects.
+
+        Raises:
+            KubeError: a kind cannot be listed.
+        """
+        for _, kept in self.all():
+            with contextlib.suppress(errors.NotFound):
+                kept.relist()
 
     def runs(self) -> Iterator[tuple[str, Callable[[threading.Event], None]]]:
         """Yield name and loop of each watch."""

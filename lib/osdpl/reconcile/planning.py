@@ -13,7 +13,7 @@ import yaml
 from lib.helm import cache, command, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
-from lib.kube import client, resources
+from lib.kube import client, errors, resources
 from lib.operator_edge import objects
 from lib.osdpl.api import model, settings
 from lib.osdpl.api.model import Document
@@ -26,6 +26,8 @@ LIST_TIMEOUT_S = 30.0
 DIFF_LINES = 400
 """Lines of one release's difference that are kept."""
 HOOK = "helm.sh/hook"
+APPLY_CRDS = "kubectl apply --server-side -f charts/osdpl-controller/crds"
+"""As a user does it in a checkout."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -69,6 +71,7 @@ def oldest(api: client.Api, timeout_s: float) -> Document | None:
     """Return the OpenStackDeployment that is served; None if there is none.
 
     Raises:
+        NotFound: their CustomResourceDefinition does not exist.
         KubeError: they cannot be listed.
     """
     kind = resources.OPENSTACK_DEPLOYMENTS
@@ -107,8 +110,7 @@ class Planner:
         document = self._document(file)
         namespace = str(document["metadata"].get("namespace") or "openstack")
         kept = caches.open_caches(self._api, namespace)
-        for _, store in kept.all():
-            store.relist()
+        kept.read()
         desired = desired_of(document, kept.stored(), self._default)
         key = objects.key_of(document)
         status = kept.statuses.get(key)
@@ -142,9 +144,13 @@ class Planner:
 
     def _document(self, file: Document | None) -> Document:
         """Return the oldest object; with a file: its spec in the object's place."""
-        held = oldest(self._api, LIST_TIMEOUT_S)
+        held, missing = None, ""
+        try:
+            held = oldest(self._api, LIST_TIMEOUT_S)
+        except errors.NotFound:
+            missing = f" (the CustomResourceDefinitions are missing: {APPLY_CRDS})"
         if file is None and held is None:
-            expected = "an OpenStackDeployment in the cluster, or a FILE with one"
+            expected = f"an OpenStackDeployment{missing}, or a FILE with one"
             raise config.ConfigError([config.FieldProblem("cluster", None, expected)])
         if file is None or held is None:
             return held or file or {}

@@ -45,19 +45,30 @@ def stopped_thread(pid: int, name: str, answers: Callable[[], bool]) -> Iterator
 
 
 def thread(pid: int, name: str) -> int:
-    """Return the id of the only thread with a name.
+    """Return the id of the oldest thread with a name.
+
+    The kernel gives a new thread the name of the one that starts it, so younger ones
+    may have the same name.
 
     Raises:
-        LabError: there is none, or more than one.
+        LabError: there is none.
     """
+    tasks = pathlib.Path(f"/proc/{pid}/task")
     names = {
-        int(task.name): (task / "comm").read_text().strip()
-        for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+        task: (task / "comm").read_text().strip()
+        for task in sorted(tasks.iterdir(), key=_age)
     }
-    numbers = [number for number, own in names.items() if own == name]
-    if len(numbers) != 1:
+    named = [int(task.name) for task, own in names.items() if own == name]
+    if not named:
         raise errors.LabError(f"threads of process {pid} named {name}: {names}")
-    return numbers[0]
+    return named[0]
+
+
+def _age(task: pathlib.Path) -> tuple[int, int]:
+    """Return when a thread was started, in ticks after the boot, and its id."""
+    fields = (task / "stat").read_text().rpartition(")")[2].split()
+    # Source: proc(5), field 22; the first two end with the name, in parentheses.
+    return int(fields[22 - 3]), int(task.name)
 
 
 def _stop(number: int) -> None:
