@@ -5,10 +5,9 @@ Source: OCI Distribution Specification 1.1; helm.sh/docs/topics/registries.
 
 import hashlib
 import ipaddress
-import json
 import re
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -29,6 +28,11 @@ class _Layer(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Manifest(msgspec.Struct, frozen=True):
     layers: Sequence[_Layer] = ()
+
+
+class _Token(msgspec.Struct, frozen=True):
+    token: str | None = None
+    access_token: str | None = None
 
 
 class _Tags(msgspec.Struct, frozen=True):
@@ -112,33 +116,32 @@ class Registry:
         if answer.status != 401:
             return answer
         account = self._reader.access.account(url)
-        if (
-            account
-            and answer.headers.get("WWW-Authenticate", "").lower()[:5] == "basic"
-        ):
-            return self._reader.get(url, limit, {"Accept": accept}, account)
-        token = self._token(answer.headers, account)
-        if token is None:
+        challenge = answer.headers.get("WWW-Authenticate", "")
+        if account and challenge.lower().startswith("basic"):
+            answer = self._reader.get(url, limit, {"Accept": accept}, account)
+        else:
+            token = self._token(challenge, account)
+            headers = {"Accept": accept, "Authorization": f"Bearer {token}"}
+            answer = self._reader.get(url, limit, headers) if token else answer
+        if answer.status in (401, 403):
             who = f"the account {account[0]}" if account else "anonymous reading"
             raise errors.SourceUnreachable(
                 f"{self._url}/{name}: the registry refuses {who}"
             )
-        headers = {"Accept": accept, "Authorization": f"Bearer {token}"}
-        return self._reader.get(url, limit, headers)
+        return answer
 
-    def _token(
-        self, headers: Mapping[str, str], account: tuple[str, str] | None
-    ) -> str | None:
+    def _token(self, challenge: str, account: tuple[str, str] | None) -> str | None:
         """Ask for a token where the challenge points to; an account by HTTPS only.
 
         Source: distribution.github.io/distribution/spec/auth/token.
         """
-        kind, _, rest = headers.get("WWW-Authenticate", "").partition(" ")
+        kind, _, rest = challenge.partition(" ")
         asked = dict(_CHALLENGE.findall(rest))
         realm = asked.pop("realm", "")
         if kind.lower() != "bearer" or not realm.startswith(("https://", "http://")):
             return None
-        url = f"{realm}?{urllib.parse.urlencode(asked)}"
+        separator = "&" if "?" in realm else "?"
+        url = f"{realm}{separator}{urllib.parse.urlencode(asked)}"
         is_safe = realm.startswith("https://")
         answer = self._reader.get(
             url, MANIFEST_MAX, account=account if is_safe else None
@@ -146,11 +149,10 @@ class Registry:
         if answer.status != 200:
             return None
         try:
-            document = json.loads(answer.body)
-        except ValueError:
+            document = decoding.decode(answer.body, _Token)
+        except msgspec.MsgspecError:
             return None
-        token = document.get("token") or document.get("access_token")
-        return token if isinstance(token, str) else None
+        return document.token or document.access_token
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,6 +1,7 @@
 """HTTP for chart sources: bounded in time and size."""
 
 import dataclasses
+import pathlib
 import socket
 import time
 from collections.abc import Mapping
@@ -57,14 +58,11 @@ class Reader:
         deadline = time.monotonic() + TOTAL_S
         try:
             with requests.Session() as http:
-                if not self._allows_local:
-                    http.mount("http://", _RemoteOnly())
-                    http.mount("https://", _RemoteOnly())
+                self._prepare(http)
                 with http.get(
                     url,
                     headers=headers,
-                    auth=account,
-                    verify=self.access.authority(),
+                    auth=account or _unchanged,
                     timeout=(CONNECT_S, READ_S),
                     stream=True,
                 ) as response:
@@ -77,6 +75,18 @@ class Reader:
         except (requests.RequestException, OSError, ValueError) as error:
             # The error's own text repeats the address and names Python objects.
             raise errors.SourceUnreachable(f"GET {url}: {_cause(error)}") from error
+
+    def _prepare(self, http: requests.Session) -> None:
+        """Add the authority of private sources, and the check of addresses."""
+        authority = self.access.authority()
+        adapter = _Trusting if self._allows_local else _RemoteOnly
+        for scheme in ("http://", "https://"):
+            http.mount(scheme, adapter(authority))
+
+
+def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Return the request: without it a .netrc would replace its Authorization."""
+    return request
 
 
 def _read(response: requests.Response, url: str, limit: int, deadline: float) -> Answer:
@@ -129,7 +139,35 @@ class _HttpsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _HttpsConnection
 
 
-class _RemoteOnly(requests.adapters.HTTPAdapter):
+class _Trusting(requests.adapters.HTTPAdapter):
+    """Trusts an authority beside those that requests adds, also through a proxy."""
+
+    def __init__(self, authority: pathlib.Path | None) -> None:
+        self._context = None
+        if authority is not None:
+            self._context = urllib3.util.ssl_.create_urllib3_context()
+            try:
+                self._context.load_verify_locations(authority)
+            except OSError:
+                raise errors.SourceInvalid(
+                    f"authority of chart sources: {authority.name}: must be"
+                    " certificates in PEM"
+                ) from None
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        kwargs |= self._trust()
+        super().init_poolmanager(*args, **kwargs)
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs |= self._trust()
+        return super().proxy_manager_for(*args, **kwargs)
+
+    def _trust(self) -> Mapping[str, Any]:
+        return {"ssl_context": self._context} if self._context else {}
+
+
+class _RemoteOnly(_Trusting):
     """Connects to addresses of other hosts only, in each hop of a redirect.
 
     A proxy may be local; it resolves names in its own network, so only an address

@@ -21,6 +21,7 @@ from mooring.commands import edge, findings, osdpl_options, reach
     help="Namespace of the OpenStackDeployment.",
 )
 @osdpl_options.charts
+@osdpl_options.access
 @click.option(
     "--leader-elect-resource-name",
     "lease",
@@ -38,6 +39,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     context: str,
     namespace: str,
     source: str,
+    access: pathlib.Path | None,
     lease: str,
     service_account: str,
     timeout_s: float,
@@ -52,7 +54,6 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     """
     with edge.plainly():
         from lib.doctor import examine
-        from lib.helm import cache
         from lib.kube import client
         from lib.osdpl.doctor import diagnosis
         from lib.process.clock import utc_now
@@ -70,7 +71,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
         )
         with tempfile.TemporaryDirectory(prefix="mooring-doctor-") as folder:
             api = client.KubeClient(address, user_agent="mooring-doctor")
-            charts = cache.Charts(pathlib.Path(folder))
+            charts = osdpl_options.chart_cache(pathlib.Path(folder), access)
             checks = findings.until_well(
                 lambda: diagnosis.Diagnosis(
                     api, charts, settings, utc_now, document

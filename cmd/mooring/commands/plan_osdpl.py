@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @osdpl_options.context
 @click.option("--helm", default="helm", show_default=True, help="Program of helm.")
 @osdpl_options.charts
+@osdpl_options.access
 @click.option("--diff/--no-diff", "has_diff", default=True, help="Show manifests.")
 @click.option(
     "--live",
@@ -36,6 +37,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     context: str,
     helm: str,
     source: str,
+    access: pathlib.Path | None,
     has_diff: bool,
     is_live: bool,
     output: str,
@@ -51,7 +53,9 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     """
     with edge.plainly():
         reach.quiet()
-        preview = _plan(_Reach(kubeconfig, context, helm, source), file, is_live)
+        preview = _plan(
+            _Reach(kubeconfig, context, helm, source, access), file, is_live
+        )
         _show(preview, output, has_diff)
     is_invalid = any(row.state == "Invalid" for row in preview.rows)
     code = reach.exit_code(
@@ -70,10 +74,11 @@ class _Reach:
     context: str
     helm: str
     source: str
+    access: pathlib.Path | None
 
 
 def _plan(through: _Reach, file: pathlib.Path | None, is_live: bool) -> "planning.Plan":
-    from lib.helm import cache, command
+    from lib.helm import command
     from lib.kube import client
     from lib.osdpl.reconcile import planning
     from mooring.commands import render_osdpl
@@ -85,7 +90,7 @@ def _plan(through: _Reach, file: pathlib.Path | None, is_live: bool) -> "plannin
     with tempfile.TemporaryDirectory(prefix="mooring-plan-") as folder:
         home = pathlib.Path(folder)
         program = command.Command(through.helm, home / "helm", None, os.environ)
-        charts = cache.Charts(home / "charts")
+        charts = osdpl_options.chart_cache(home / "charts", through.access)
         return planning.Planner(api, program, charts, default).plan(document, is_live)
 
 

@@ -34,9 +34,15 @@ FOLDER = click.Path(file_okay=False, path_type=pathlib.Path)
     "--output-dir", "folder", type=FOLDER, required=True, help="Folder for the files."
 )
 @click.option("--helm", default="helm", show_default=True, help="Program of helm.")
+@osdpl_options.access
 @outputs.option
 def osdpl(
-    file: pathlib.Path, source: str, folder: pathlib.Path, helm: str, output: str
+    file: pathlib.Path,
+    source: str,
+    folder: pathlib.Path,
+    helm: str,
+    access: pathlib.Path | None,
+    output: str,
 ) -> None:
     """Write values and manifests of each release.
 
@@ -61,7 +67,7 @@ def osdpl(
     for refusal in rendered.refusals:
         for problem in refusal.problems:
             click.echo(f"{refusal.service}: {refusal.reason}: {problem}", err=True)
-    entries, is_complete = _write(rendered, source, folder, helm)
+    entries, is_complete = _write(rendered, source, folder, helm, access)
     _show(entries, output)
     sys.exit(0 if is_complete and not rendered.refusals else 1)
 
@@ -128,17 +134,21 @@ def document(file: pathlib.Path) -> dict[str, Any]:
 
 
 def _write(
-    rendered: "model.Rendered", source: str, output: pathlib.Path, program: str
+    rendered: "model.Rendered",
+    source: str,
+    output: pathlib.Path,
+    program: str,
+    access: pathlib.Path | None,
 ) -> tuple[list[documents.RenderedRelease], bool]:
     """Write the files of each release; return them, and whether all are written."""
-    from lib.helm import cache, command, errors
+    from lib.helm import command, errors
 
     entries: list[documents.RenderedRelease] = []
     is_complete = True
     with tempfile.TemporaryDirectory(prefix="mooring-render-") as folder:
         home = pathlib.Path(folder)
         helm = command.Command(program, home / "helm", None, os.environ)
-        charts = cache.Charts(home / "charts")
+        charts = osdpl_options.chart_cache(home / "charts", access)
         for bundle in rendered.bundles:
             for release in bundle.releases:
                 try:

@@ -14,8 +14,8 @@ from lib.process import config, redaction
 HIDDEN = "secret"
 """In the place of a value that may be a secret."""
 _MISPLACED = (
-    "not supported: a reference to a Secret is accepted only in fields of secrets, and"
-    " in spec.services"
+    "not supported: a reference to a Secret is accepted only in fields of secrets, in"
+    " spec.services and in the values of spec.common"
 )
 
 

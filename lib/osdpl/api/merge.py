@@ -5,11 +5,13 @@ appended to the list below unless it holds them already, and an item "~x" remove
 list without a list below is taken as it is; scalars override; null may be overridden by
 anything; numbers and booleans may override each other. Any other change of type is an
 error that names the path. Values of charts may be overridden by null, which removes the
-chart's default, as in helm.
+chart's default, as in helm. A reference to a Secret is a text: it becomes one.
 """
 
 from collections.abc import Hashable
 from typing import Any
+
+from lib.osdpl.api import references
 
 REMOVAL = "~"
 """Prefix of a list item that removes the item named after it."""
@@ -34,6 +36,8 @@ class MergeError(Exception):
 
 def type_name(value: object) -> str:
     """Return the name that JSON Schema has for the type of a value."""
+    if references.is_reference(value):
+        return "string"
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -61,6 +65,10 @@ def merge(base: Any, override: Any, path: str = "", *, removes: bool = False) ->
 
 
 def _merge(base: Any, override: Any, removes: bool) -> Any:
+    if references.is_reference(override):
+        if base is None or type_name(base) == "string":
+            return override
+        raise MergeError("", base, override)
     if isinstance(override, dict) and (base is None or isinstance(base, dict)):
         return _merge_objects(base or {}, override, removes)
     if isinstance(override, list) and isinstance(base, list):

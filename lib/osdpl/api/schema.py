@@ -8,7 +8,6 @@ version flamingo and the version and digest of single charts.
 from lib.osdpl.api import schema_features
 from lib.osdpl.api.schema_types import (
     ANY,
-    ANY_OBJECT,
     BOOLEAN,
     SECRETS,
     STRING,
@@ -80,15 +79,15 @@ _PIN = {"version": STRING, "digest": {**STRING, "pattern": "^sha256:[0-9a-f]{64}
 def _group(charts: tuple[str, ...]) -> Schema:
     """Return the schema of a group of charts: repository, versions, values."""
     releases = closed({"version": STRING, **dict.fromkeys(charts, closed(_PIN))})
-    return closed({"repo": STRING, "releases": releases, "values": ANY_OBJECT})
+    return closed({"repo": STRING, "releases": releases, "values": SECRETS})
 
 
 def _common() -> Schema:
     repository = open_object({"name": STRING, "url": STRING}, "name", "url")
     charts = {
-        "releases": open_object({"values": ANY_OBJECT}),
+        "releases": open_object({"values": SECRETS}),
         "repositories": list_of(repository),
-        "values": ANY_OBJECT,
+        "values": SECRETS,
     }
     return closed(
         {

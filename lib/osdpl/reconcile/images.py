@@ -65,21 +65,26 @@ def broker_change(
     new = next(_brokers(after), None)
     for text in before:
         old = next(_brokers(text), None)
-        if old is not None and new is not None and old[0] != new[0]:
+        if old is not None and new is not None and old != new:
             return (
-                f"RabbitMQ {old[1]} would become {new[1]}, the image of the chart:"
-                f" set {_FIELD} to the image to run; RabbitMQ supports only some"
+                f"RabbitMQ {_named(old)} would become {_named(new)}, the image of the"
+                f" chart: set {_FIELD} to the image to run; RabbitMQ supports only some"
                 " upgrades in place, and no downgrade"
             )
     return None
 
 
-def _brokers(text: str) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield the version of the broker in a manifest, and its image."""
+def _named(version: tuple[int, int]) -> str:
+    """Return a version; the image is not shown, its name may be from a Secret."""
+    return f"{version[0]}.{version[1]}"
+
+
+def _brokers(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the version of the broker in a manifest."""
     for workload in manifest.objects(text, (model.Kind.STATEFUL_SET,)):
         pod = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}
         for container in pod.get("containers") or ():
             image = str(container.get("image"))
             match = _BROKER.search(image)
             if match is not None:
-                yield (int(match[1]), int(match[2])), image
+                yield int(match[1]), int(match[2])

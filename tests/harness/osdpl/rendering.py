@@ -129,13 +129,19 @@ def render(
     source: str,
     folder: pathlib.Path,
     features: Manifest | None = None,
+    values: Manifest | None = None,
 ) -> Rendered:
-    """Run the command for the cloud of this module, or one with other features."""
+    """Run the command for the cloud of this module, or one with other features.
+
+    values: of all charts.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "cloud.yaml"
     cloud = _cloud(source)
     if features:
         cloud["spec"]["features"] = features
+    if values:
+        cloud["spec"]["common"]["charts"] = {"values": values}
     file.write_text(yaml.safe_dump(cloud))
     output = folder / "output"
     words = [str(file), "--charts", source, "--output-dir", str(output)]

@@ -1,18 +1,24 @@
 """The three kinds of chart sources, on real servers, and what helm makes of them."""
 
+import base64
+import hashlib
+import json
 import os
 import pathlib
 from collections.abc import Mapping
 
 import pytest
+import requests
 import yaml
 
-from lib.helm import cache, errors, model
+from lib.helm import cache, errors, model, policy, source_access, sources
+from lib.helm.source_access import SourceAccess
 from lib.lab import errors as lab_errors
 from lib.lab import places
 from lib.lab.charts import helm
 from lib.lab.osdpl import chart_set, chart_sources, contract
 from lib.lab.osdpl.contract import Chart
+from tests.harness.osdpl import private_registry
 
 KINDS = ("http", "oci", "folder")
 BY_NAME: Mapping[str, Chart] = {chart.name: chart for chart in chart_set.CHARTS}
@@ -52,6 +58,62 @@ def test_http_and_oci_give_the_same_bytes(
     }
     expected = f"sha256:{chart_set.pack(BY_NAME['nova']).digest}"
     assert set(digests.values()) == {expected}
+
+
+def pull(where: places.Places, address: str, access: pathlib.Path) -> str:
+    """Have helm itself read a chart with the same accounts; return its digest."""
+    target = access / "pulled"
+    target.mkdir(exist_ok=True)
+    files = {
+        "--registry-config": access / source_access.ACCOUNTS,
+        "--ca-file": access / source_access.AUTHORITY,
+        "--destination": target,
+    }
+    words = [word for pair in files.items() for word in pair]
+    helm.run(where, ("pull", f"{address}/nova", "--version", chart_set.VERSION, *words))
+    (archive,) = target.glob("*.tgz")
+    return f"sha256:{hashlib.sha256(archive.read_bytes()).hexdigest()}"
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "Bearer"])
+def test_a_private_registry_answers_to_whom_helm_is_answered(
+    scheme: str,
+    where: places.Places,
+    addresses: Mapping[str, str],
+    tmp_path: pathlib.Path,
+) -> None:
+    """TLS and accounts before the real registry; helm judges both."""
+    upstream = "http" + addresses["oci"].removeprefix("oci").removesuffix("/charts")
+
+    def content(path: str) -> tuple[int, Mapping[str, str], bytes]:
+        answer = requests.get(f"{upstream}{path}", timeout=60)
+        return answer.status_code, kept(answer.headers), answer.content
+
+    _, file = private_registry.write_certificate(tmp_path)
+    accounts = {"robot": "pa55:word"}
+    with private_registry.serving(file, accounts, content, scheme) as (host, _):
+        address = f"oci://{host}/charts"
+        pin = model.Pin("nova", chart_set.VERSION)
+        for password, is_right in (("wrong", False), ("pa55:word", True)):
+            auth = base64.b64encode(f"robot:{password}".encode()).decode()
+            text = json.dumps({"auths": {host: {"auth": auth}}})
+            (tmp_path / source_access.ACCOUNTS).write_text(text)
+            opener = sources.opener(policy.TRUSTED, SourceAccess(tmp_path))
+            charts = cache.Charts(tmp_path / "cache", opener)
+            if is_right:
+                digest = charts.get(address, pin).digest
+                assert digest == pull(where, address, tmp_path)
+                continue
+            with pytest.raises(errors.SourceUnreachable, match="the account robot"):
+                charts.get(address, pin)
+            with pytest.raises(lab_errors.LabError):
+                pull(where, address, tmp_path)
+
+
+def kept(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that describe the content."""
+    names = ("Content-Type", "Docker-Content-Digest")
+    return {name: headers[name] for name in names if name in headers}
 
 
 @pytest.mark.parametrize("kind", KINDS)

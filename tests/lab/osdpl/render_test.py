@@ -4,10 +4,13 @@ Run with the lab's own charts and, if MOORING_OPENSTACK_HELM names one, with tho
 checkout of openstack-helm; the tests do not know which set they look at.
 """
 
+import base64
+import json
 import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import yaml
 
 from lib.doctor import model as doctor_model
@@ -153,6 +156,44 @@ def test_each_role_can_be_granted(rendered: Rendered) -> None:
             if not right.name and (kind == "Role" or not right.namespace)
         }
     assert missing == set()
+
+
+REGISTRY = "registry.example.com"
+
+
+def test_each_chart_makes_a_pull_secret_for_its_pods(
+    rendered: Rendered, tmp_path: pathlib.Path
+) -> None:
+    """With one account for all charts, whose password is in a Secret."""
+    if not (pathlib.Path(rendered.source) / "helm-toolkit").is_dir():
+        pytest.skip("the lab's own charts make no pull secrets")
+    password = {"value_from": {"secret_key_ref": {"name": "registry", "key": "key"}}}
+    account = {"username": "robot", "password": password}
+    accounts = dict.fromkeys(set(CHARTS.values()), account)
+    registry = {
+        "host_fqdn_override": {"default": REGISTRY},
+        "auth": {"enabled": True, **accounts},
+    }
+    values = {"endpoints": {"oci_image_registry": registry}}
+    own = rendering.render(rendered.where, rendered.source, tmp_path, values=values)
+    token = base64.b64encode(b"robot:placeholder-registry-key").decode()
+    expected = {"auths": {REGISTRY: {"auth": token}}}
+    for release in CHARTS:
+        secrets = {
+            entry.name: json.loads(cloud_manifests.texts(entry)[".dockerconfigjson"])
+            for entry in own.cloud.of_kind("Secret")
+            if entry.release == release
+            and entry.manifest.get("type") == "kubernetes.io/dockerconfigjson"
+        }
+        assert list(secrets.values()) == [expected], release
+        used = {
+            row["name"]
+            for entry in own.cloud.of_kind("ServiceAccount")
+            if entry.release == release
+            for row in entry.manifest.get("imagePullSecrets") or ()
+        }
+        print(f"{release:24}", *secrets)
+        assert used == set(secrets), release
 
 
 def verb_of(right: doctor_model.Right) -> tuple[str, str, str, str]:

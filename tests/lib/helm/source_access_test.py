@@ -2,22 +2,22 @@
 
 import base64
 import contextlib
-import datetime
-import http.server
-import ipaddress
 import json
 import pathlib
-import ssl
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
-from lib.helm import cache, errors, model, policy, source_access, sources
+from lib.helm import (
+    cache,
+    errors,
+    model,
+    policy,
+    source_access,
+    sources,
+)
 from lib.helm.source_access import SourceAccess
+from tests.harness.osdpl import private_registry
 
 HOST = "charts.example.com"
 PAIR = ("robot", "pa55:word")
@@ -69,88 +69,172 @@ def test_an_account_is_sent_to_its_host_only(
 def test_without_a_folder_sources_are_read_anonymously(tmp_path: pathlib.Path) -> None:
     for access in (SourceAccess(), SourceAccess(tmp_path)):
         assert access.account(f"https://{HOST}") is None
-        assert access.authority() is True
+        assert access.authority() is None
 
 
-def certificate(folder: pathlib.Path) -> pathlib.Path:
-    """Write a certificate for loopback, and its key; return the file of both."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(start)
-        .not_valid_after(start + datetime.timedelta(days=36_500))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(
-        pem,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    (folder / source_access.AUTHORITY).write_bytes(signed.public_bytes(pem))
-    file = folder / "server.pem"
-    file.write_bytes(private + signed.public_bytes(pem))
-    return file
+def nothing(path: str) -> tuple[int, Mapping[str, str], bytes]:
+    del path
+    return 404, {}, b""
 
 
 @contextlib.contextmanager
-def serving(file: pathlib.Path, challenge: str) -> Iterator[tuple[str, list[str]]]:
-    """Serve 401 without an account, else 404; yield host and what was sent."""
-    sent: list[str] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the standard library names it
-            account = self.headers.get("Authorization", "")
-            sent.append(f"{self.path.partition('?')[0]} {account}")
-            if self.path.startswith("/token"):
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(b'{"token": "t"}')
-                return
-            self.send_response(404 if account else 401)
-            self.send_header("WWW-Authenticate", challenge.format(port=port))
-            self.end_headers()
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            del format, arguments
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    port = server.server_address[1]
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"127.0.0.1:{port}", sent
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def serving(
+    folder: pathlib.Path, scheme: str, content: private_registry.Content = nothing
+) -> Iterator[tuple[str, list[str]]]:
+    """Serve for PAIR only; the authority is in the folder."""
+    _, file = private_registry.write_certificate(folder)
+    with private_registry.serving(file, dict([PAIR]), content, scheme) as served:
+        yield served
 
 
 def test_a_private_repository_gets_the_account(tmp_path: pathlib.Path) -> None:
-    with serving(certificate(tmp_path), "Basic") as (host, sent):
+    with serving(tmp_path, "Basic") as (host, sent):
         access = write(tmp_path, **{host: {"auth": AUTH}})
         opened = sources.open_source(f"https://{host}/x", policy.TRUSTED, access)
         with pytest.raises(errors.SourceUnreachable, match="404") as caught:
             opened.newest("keystone")
-    assert sent == [f"/x/index.yaml Basic {AUTH}"]
+    assert sent == ["/x/index.yaml Basic"]
     assert "pa55" not in str(caught.value)
 
 
 def test_a_certificate_of_another_authority_is_refused(tmp_path: pathlib.Path) -> None:
-    with serving(certificate(tmp_path), "Basic") as (host, sent):
+    with serving(tmp_path, "Basic") as (host, sent):
         charts = cache.Charts(tmp_path / "cache")
         with pytest.raises(errors.SourceUnreachable, match="certificate"):
             charts.get(f"https://{host}/x", model.Pin("keystone", "1.0.0", None))
     assert sent == []
+
+
+def test_other_authorities_are_trusted_beside_the_own(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Private and public sources in one cloud."""
+    own = tmp_path / "own"
+    own.mkdir()
+    private_registry.write_certificate(own)
+    with serving(tmp_path, "Basic") as (host, sent):
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.crt"))
+        access = write(own, **{host: {"auth": AUTH}})
+        opened = sources.open_source(f"https://{host}/x", policy.TRUSTED, access)
+        with pytest.raises(errors.SourceUnreachable, match="404"):
+            opened.newest("keystone")
+    assert sent == ["/x/index.yaml Basic"]
+
+
+@pytest.mark.parametrize("text", ["", "no certificate"], ids=repr)
+def test_a_malformed_authority_is_named(tmp_path: pathlib.Path, text: str) -> None:
+    (tmp_path / source_access.AUTHORITY).write_text(text)
+    opened = sources.open_source(
+        f"https://{private_registry.HOST}:9/x", policy.TRUSTED, SourceAccess(tmp_path)
+    )
+    with pytest.raises(errors.SourceInvalid, match=r"ca\.crt"):
+        opened.newest("keystone")
+
+
+LIST = "/v2/charts/keystone/tags/list"
+
+
+def tags(path: str) -> tuple[int, Mapping[str, str], bytes]:
+    """Return the list of tags of one chart."""
+    is_list = path == LIST
+    return (200, {}, b'{"tags": ["2026.1.0"]}') if is_list else nothing(path)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "sent_then"),
+    [
+        pytest.param("Basic", [f"{LIST} Basic"], id="Basic"),
+        pytest.param("BASIC", [f"{LIST} Basic"], id="Basic in capitals"),
+        pytest.param("Bearer", ["/token Basic", f"{LIST} Bearer"], id="a token"),
+    ],
+)
+def test_a_private_registry_gets_the_account(
+    tmp_path: pathlib.Path, scheme: str, sent_then: list[str]
+) -> None:
+    """The realm of the token service has a query of its own."""
+    with serving(tmp_path, scheme, tags) as (host, sent):
+        access = write(tmp_path, **{f"{host}/charts": {"auth": AUTH}})
+        opened = sources.open_source(f"oci://{host}/charts", policy.TRUSTED, access)
+        assert opened.newest("keystone") == "2026.1.0"
+    assert sent == [LIST, *sent_then]
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "Bearer"])
+@pytest.mark.parametrize(
+    ("account", "who"),
+    [
+        pytest.param({"auth": AUTH[:-4] + "AAAA"}, "the account robot", id="wrong"),
+        pytest.param({}, "anonymous reading", id="none"),
+    ],
+)
+def test_a_registry_that_refuses(
+    tmp_path: pathlib.Path, scheme: str, account: dict[str, str], who: str
+) -> None:
+    with serving(tmp_path, scheme, tags) as (host, _):
+        access = write(tmp_path, **{host: account})
+        opened = sources.open_source(f"oci://{host}/charts", policy.TRUSTED, access)
+        with pytest.raises(errors.SourceUnreachable, match=f"refuses {who}") as caught:
+            opened.newest("keystone")
+    assert "pa55" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "token", [b"", b"[]", b'"t"', b'{"token": 1}', b"{}", b"\xff"], ids=repr
+)
+def test_a_token_service_that_answers_nonsense(
+    tmp_path: pathlib.Path, token: bytes
+) -> None:
+    _, file = private_registry.write_certificate(tmp_path)
+    with private_registry.serving(file, dict([PAIR]), tags, issued=token) as served:
+        host, sent = served
+        access = write(tmp_path, **{host: {"auth": AUTH}})
+        opened = sources.open_source(f"oci://{host}/charts", policy.TRUSTED, access)
+        with pytest.raises(errors.SourceUnreachable, match="refuses the account robot"):
+            opened.newest("keystone")
+    assert sent[:2] == [LIST, "/token Basic"]
+
+
+def test_the_account_with_the_longest_path_counts(tmp_path: pathlib.Path) -> None:
+    other = base64.b64encode(b"other:secret").decode()
+    rows = {HOST: {"auth": other}, f"{HOST}/a/b": {"auth": AUTH}, f"{HOST}/a": {}}
+    access = write(tmp_path, **rows)
+    assert access.account(f"https://{HOST}/v2/a/b/keystone/tags/list") == PAIR
+    assert access.account(f"https://{HOST}/v2/a/bc/tags/list") is None
+    assert access.account(f"https://{HOST}/v2/x/tags/list") == ("other", "secret")
+
+
+@pytest.mark.parametrize(
+    ("key", "url"),
+    [
+        ("https://index.docker.io/v1/", "https://registry-1.docker.io/v2/x/tags/list"),
+        ("docker.io", "https://registry-1.docker.io/v2/x/tags/list"),
+        (f"{HOST}:443", f"https://{HOST}/x"),
+        (HOST, f"https://{HOST}:443/x"),
+    ],
+)
+def test_other_names_of_a_host(tmp_path: pathlib.Path, key: str, url: str) -> None:
+    assert write(tmp_path, **{key: {"auth": AUTH}}).account(url) == PAIR
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"auths": {"x": "y"}}', '{"auths": 1}'], ids=repr
+)
+def test_malformed_accounts_are_named(tmp_path: pathlib.Path, text: str) -> None:
+    (tmp_path / source_access.ACCOUNTS).write_text(text)
+    with pytest.raises(errors.SourceInvalid, match="dockerconfigjson"):
+        SourceAccess(tmp_path).account(f"https://{HOST}/x")
+
+
+def test_an_account_of_netrc_does_not_replace_the_own(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library of HTTP would send it, also in the place of a token."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text(f"machine {private_registry.HOST} login x password y\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    with serving(tmp_path, "Bearer", tags) as (host, sent):
+        access = write(tmp_path, **{host: {"auth": AUTH}})
+        opened = sources.open_source(f"oci://{host}/charts", policy.TRUSTED, access)
+        assert opened.newest("keystone") == "2026.1.0"
+    assert sent == [LIST, "/token Basic", f"{LIST} Bearer"]
