@@ -77,7 +77,7 @@ class SourceAccess:
             ) from None
 
     def authority(self) -> pathlib.Path | None:
-        """Return the file with the CA certificate; None: there is none."""
+        """Return the file with the CA certificate, None if there is none."""
         file = self.folder / AUTHORITY if self.folder is not None else None
         return file if file is not None and file.is_file() else None
 

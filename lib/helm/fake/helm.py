@@ -1,7 +1,8 @@
 """The fake helm.
 
 Like the real one: revisions as Secrets with helm's labels, pending while it runs,
-superseded by the next one, history of three; a pending release refuses the next run.
+superseded by the next one, history of three; a pending release refuses the next run;
+an uninstallation deletes the workloads with the annotation of the release.
 Unlike it: nothing of the chart is made; every chart renders to a ConfigMap with the
 hash of its values, and a Secret with the values.
 """
@@ -21,6 +22,8 @@ from lib.kube import objects, resources
 from lib.kube.fake import api as kube
 from lib.process import decoding
 
+RELEASE = "meta.helm.sh/release-name"
+"""Annotation of every object that helm has made."""
 Hook = Callable[[str, str], None]
 """Called with a moment of a run ("begin", "pending", "end") and the release."""
 Objects = Callable[[Mapping[str, object]], list[Mapping[str, object]]]
@@ -99,6 +102,11 @@ class FakeHelm(command.Helm):
         self._moment("begin", run.release)
         for secret in self._secrets(run.namespace, run.release):
             self._api.remove(resources.SECRETS, secret.secret_name, run.namespace)
+        for kind in (resources.DEPLOYMENTS, resources.STATEFUL_SETS):
+            for item in self._api.all(kind):
+                about = metadata_of(item)
+                if about.annotations.get(RELEASE) == run.release:
+                    self._api.remove(kind, about.name, run.namespace)
         self._moment("end", run.release)
 
     def template(self, run: model.Template, cancel: threading.Event) -> str:

@@ -485,8 +485,7 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     left = tuple(states.of_deletion(snapshot, now))
     running = snapshot.work.running - snapshot.work.reading
     if not left and not running:
-        recorded = tuple(bundles.surplus(snapshot, (), frozenset()))
-        return Outcome(recorded, HELD_S) if recorded else Outcome((RemoveFinalizer(),))
+        return _deleted(snapshot, now)
     installing = running - snapshot.work.deleting
     if installing:
         # Its hooks would wait for deleted objects, until the time-out of helm.
@@ -500,3 +499,19 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     report = _report(snapshot, reported, now)
     waits = [state.wait_s for state in left if state.wait_s is not None]
     return Outcome((*runs, *report), min(waits, default=None))
+
+
+def _deleted(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
+    """Release an object without releases, unless workloads of theirs are left."""
+    left = tuple(states.unrecorded(snapshot))
+    forced = annotations.names(snapshot.document, annotations.FORCE)
+    if left and annotations.FORCE_DELETION not in forced:
+        words = (
+            f"{'; '.join(left)}: helm has no record any more, the Secret of the release"
+            " was deleted: restore it, or delete the workloads; the annotation"
+            f" {annotations.FORCE}: {annotations.FORCE_DELETION} leaves them"
+        )
+        refused = conditions.refused(Refused.DELETION_REFUSED, words)
+        return Outcome(tuple(_report(snapshot, refused, now)), HELD_S)
+    recorded = tuple(bundles.surplus(snapshot, (), frozenset()))
+    return Outcome(recorded, HELD_S) if recorded else Outcome((RemoveFinalizer(),))

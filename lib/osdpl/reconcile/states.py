@@ -330,6 +330,17 @@ def owned(snapshot: Snapshot) -> Mapping[str, helm.Revision]:
     }
 
 
+def unrecorded(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a text per release whose Secrets were deleted, and not its workloads.
+
+    helm cannot uninstall it any more.
+    """
+    for name, workloads in sorted(snapshot.workloads.releases.items()):
+        if name in graph.SERVICE_OF and name not in snapshot.revisions and workloads:
+            things = ", ".join(f"{each.kind} {each.name}" for each in workloads)
+            yield f"{things} of release {name}"
+
+
 def _absent(
     snapshot: Snapshot,
     now: datetime.datetime,

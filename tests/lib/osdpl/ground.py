@@ -207,7 +207,9 @@ class Cluster:
         )
 
     def _on_run(self, moment: str, release: str) -> None:
-        if moment == "end" and release in GATES and self.opens_gates:
+        runs = [run for run in self.helm.runs if run.endswith(f" {release}")]
+        is_upgrade = moment == "end" and runs[-1].startswith("upgrade ")
+        if is_upgrade and release in GATES and self.opens_gates:
             self.ready(release)
         if self.death == (moment, release):
             self.death = None

@@ -7,7 +7,7 @@ import pytest
 
 from lib.helm import cache
 from lib.kube import resources
-from lib.osdpl.reconcile import planning
+from lib.osdpl.reconcile import caches, planning
 from lib.osdpl.reconcile.snapshot import Refused
 from lib.osdpl.values import graph
 from tests.lib.osdpl import ground
@@ -145,6 +145,16 @@ def test_a_loss_in_a_removal_keeps_the_order_and_leaves_nothing(
         if not loss.startswith("the definition openstackdeployments"):
             LOSSES[loss](cluster)
     runs = [run.removeprefix("uninstall ") for run in uninstalled(cluster)]
+    for item in cluster.documents(resources.STATEFUL_SETS) + cluster.documents(
+        resources.DEPLOYMENTS
+    ):
+        # Without a record, helm cannot uninstall it: an administrator does.
+        release = item["metadata"]["annotations"][caches.RELEASE]
+        assert loss == f"the newest Secret of {release}"
+        assert release in cluster.condition("Accepted")["message"]
+        for kind in (resources.STATEFUL_SETS, resources.DEPLOYMENTS):
+            lose(cluster, kind, item["metadata"]["name"])
+    advance(process, 2)
     assert cluster.documents(resources.OPENSTACK_DEPLOYMENTS) == []
     assert cluster.deployed() == frozenset()
     for first, later in (
@@ -156,6 +166,41 @@ def test_a_loss_in_a_removal_keeps_the_order_and_leaves_nothing(
     ):
         if {first, later} <= set(runs):
             assert runs.index(first) < runs.index(later)
+
+
+@pytest.mark.parametrize("end", ["restored", "deleted", "forced"])
+def test_workloads_without_a_record_keep_the_object(
+    installed_version: Installed, end: str
+) -> None:
+    """What runs on would be owned by nothing."""
+    cluster = installed_version("gazpacho")
+    name = "openstack-mariadb"
+    (revision,) = (
+        item
+        for item in cluster.documents(resources.SECRETS)
+        if item["metadata"].get("labels", {}).get("name") == name
+    )
+    lose_revision(cluster, name)
+    delete(cluster)
+    advance(Process(cluster), 40)
+    assert cluster.deployed() == frozenset()
+    accepted = cluster.condition("Accepted")
+    print(accepted["message"])
+    assert accepted["reason"] == Refused.DELETION_REFUSED
+    assert f"StatefulSet mariadb-server of release {name}" in accepted["message"]
+    if end == "restored":
+        del revision["metadata"]["resourceVersion"]
+        cluster.api.put(resources.SECRETS, revision)
+    elif end == "deleted":
+        lose(cluster, resources.STATEFUL_SETS, "mariadb-server")
+    else:
+        document = cluster.deployment()
+        document["metadata"]["annotations"] = {"mooring.io/force": "deletion"}
+        cluster.api.put(resources.OPENSTACK_DEPLOYMENTS, document)
+    advance(Process(cluster), STEPS)
+    assert cluster.documents(resources.OPENSTACK_DEPLOYMENTS) == []
+    left = cluster.documents(resources.STATEFUL_SETS)
+    assert bool(left) is (end == "forced")
 
 
 def test_a_refused_service_without_its_helm_bundle_stays_installed(
