@@ -134,7 +134,7 @@ def up(  # noqa: PLR0913 - one argument for each option
 @click.option(
     "--pex-folder", type=paths.FOLDER, help="Folder with the PEX files to run."
 )
-@providers.lab_option
+@providers.option
 @click.option("--node", is_flag=True, help="Also the programs of a real kubelet.")
 @click.option("--charts", is_flag=True, help="Also what `lab up --charts` requires.")
 @click.option(
