@@ -48,6 +48,8 @@ BROKEN = "race-broken"
 SHARED = "race-shared"
 """A type whose volumes several servers may hold."""
 TIMES = 30.0
+ABORTED_S = 20.0
+"""Real seconds of a request that ends as ABORTED: no limit for the others."""
 PATIENCE_S = waiting.LIMIT_S
 NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
 
@@ -130,9 +132,12 @@ class Ground:
             happened.result()
         return code
 
-    def settle_quickly(self, request: model.Request) -> str:
+    def settle_quickly(
+        self, request: model.Request, within_s: float = PATIENCE_S
+    ) -> str:
+        """Settle a request on a clock that is TIMES as fast, within real seconds."""
         effects = callers.CallEffects(quick_clock, quick_wait)
-        call = callers.Caller(quick_clock() + 600)
+        call = callers.Caller(quick_clock() + within_s * TIMES)
         return ended(
             flow.VolumesFlow(lambda: self.later, effects, -math.inf), request, call
         )
@@ -236,7 +241,7 @@ def reserved_for_one_that_is_gone(ground: Ground) -> str:
     """Nova must report twice that it is absent, 15 real seconds apart."""
     own = ground.volume()
     ground.reserve(own, NOWHERE)
-    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here))]
+    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here), ABORTED_S)]
     time.sleep(absence.CONFIRM_S + 1)
     codes.append(ground.settle_quickly(model.PublishVolume(own, ground.here)))
     return " ".join(codes)
@@ -246,9 +251,11 @@ def reserved_for_another_server(ground: Ground) -> str:
     """Its attach may be slow: neither request releases what is reserved for it."""
     own = ground.volume()
     ground.reserve(own, ground.elsewhere)
-    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here))]
+    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here), ABORTED_S)]
     time.sleep(absence.CONFIRM_S + 1)
-    codes.append(ground.settle_quickly(model.PublishVolume(own, ground.here)))
+    codes.append(
+        ground.settle_quickly(model.PublishVolume(own, ground.here), ABORTED_S)
+    )
     codes.append(ground.settle_quickly(model.UnpublishVolume(own, ground.here)))
     ref = ById(own, shows_reserved=True)
     observed = ground.volumes.observe([ref]).by_ref[ref]
@@ -278,7 +285,7 @@ def stuck_in_attaching(ground: Ground) -> str:
     """Cinder does not show for whom: an administrator resets the status."""
     own = ground.volume()
     ground.say(own, "attaching")
-    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here))]
+    codes = [ground.settle_quickly(model.PublishVolume(own, ground.here), ABORTED_S)]
     ground.say(own, "available")
     codes.append(ground.settle_quickly(model.PublishVolume(own, ground.here)))
     return " ".join(codes)
