@@ -1,5 +1,6 @@
 """Volumes of a simulated parent keep the contract of tests/contract/volumes.py."""
 
+import contextlib
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from lib.cloud.dvp.volumes import cloud, disk_names, disk_serial
 from lib.cloud.model import InstanceId
 from lib.kube import resources
 from lib.lab.dvp import project as projects
-from lib.lab.dvp.kinds import MACHINES
+from lib.lab.dvp.kinds import DISKS, MACHINES
 from lib.lab.dvp.project import Project
 from tests.contract import volumes
 from tests.harness.dvp.dvp_parent import DvpParent
@@ -35,11 +36,13 @@ class Parent:
         has_unique_names=True,
         is_watched=True,
         is_judged_late=True,
+        unknown_type=('storage class "gold" not found',),
         is_shareable=False,
     )
 
     def __init__(self, parent: DvpParent, project: Project) -> None:
         self._parent, self._project = parent, project
+        self._breaking = contextlib.ExitStack()
         env = {"DVP_NAMESPACE": project.namespace, "CLUSTER_UUID": volumes.CLUSTER}
         settings = config.read(str(project.kubeconfig), env)
         self.access = access.connect(settings, "contract")
@@ -72,7 +75,14 @@ class Parent:
         )
 
     def break_next(self) -> str:
-        return "no-such-class"
+        """Have the next disk fail for good: its class alone is refused before."""
+        line = "disk-claimed * ProvisioningFailedTerminally no pool"
+        self._breaking.enter_context(self._parent.failing(line))
+        return ""
+
+    def _is_broken(self) -> bool:
+        disks = self._parent.objects(self._project).all(DISKS)
+        return any(disk.get("status", {}).get("phase") == "Failed" for disk in disks)
 
     def quota(self, size_bytes: int | None) -> None:
         """Leave so much for the claims of the project."""
@@ -95,6 +105,8 @@ class Parent:
 
     def let_pass(self) -> None:
         time.sleep(0.1)
+        if self._is_broken():
+            self._breaking.close()
 
 
 class TestDvp(volumes.Contract):

@@ -211,7 +211,7 @@ def test_what_the_parent_refuses_is_named(
         (
             "no such storage class",
             lambda: driver.create(new_name(), dvpStorageClass="gold"),
-            "INTERNAL",
+            "INVALID_ARGUMENT",
             "gold",
         ),
         (

@@ -3,17 +3,19 @@
 import dataclasses
 import ipaddress
 import re
+from collections.abc import Iterator
 
 from lib.cloud.dvp.load_balancers import lb_names
 from lib.cloud.load_balancers import (
     Facts,
+    IpFamily,
     Node,
     Problems,
     Reason,
     Spec,
     shown_ports,
 )
-from lib.cloud.steps import Problem, ProblemReason
+from lib.cloud.steps import CommonReason, Problem, ProblemReason
 from lib.process import config
 
 PROVIDER = "dvp://"
@@ -145,7 +147,28 @@ def parse(facts: Facts, forwarding: Forwarding) -> Spec | Problems:
         ),
         tuple(row for row in annotations if not forwarding.copies(row[0])),
     )
-    return Spec(desired, (*problems, *_withheld(facts, desired)))
+    return Spec(desired, (*problems, *_ignored(facts), *_withheld(facts, desired)))
+
+
+def _ignored(facts: Facts) -> Iterator[Problem]:
+    """Yield fields without effect on the parent's object, whatever its kind is.
+
+    The reference passes neither on and is silent.
+    """
+    if facts.has_affinity:
+        text = (
+            "spec.sessionAffinity: ClientIP is not supported by the load balancer in"
+            " the parent; ignored: connections of one client reach any Node"
+        )
+        yield Problem(CommonReason.UNSUPPORTED, text)
+    others = [each.value for each in facts.ip_families if each is not IpFamily.IPV4]
+    if others:
+        text = (
+            f"spec.ipFamilies: {', '.join(others)} is not supported by the load"
+            " balancer in the parent, which has the family that the parent chooses;"
+            " ignored"
+        )
+        yield Problem(CommonReason.UNSUPPORTED, text)
 
 
 def _withheld(facts: Facts, desired: DesiredService) -> tuple[Problem, ...]:

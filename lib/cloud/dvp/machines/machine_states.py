@@ -8,6 +8,7 @@ Source: deckhouse/virtualization api/core/v1alpha2 (phases, conditions and reaso
 import datetime
 from collections.abc import Collection, Iterator
 
+from lib.cloud.dvp import disk_reasons
 from lib.cloud.dvp.kinds import VirtualDisk, VirtualMachine
 from lib.cloud.dvp.machines import machine_names, observed_machine
 from lib.cloud.dvp.machines.desired_machine import DesiredMachine
@@ -37,20 +38,6 @@ WAITS = frozenset(
     }
 )
 """Reasons of Ready=False of a disk that waits for others, or is tried again."""
-PROCEEDS = frozenset(
-    {
-        "Provisioning",
-        "ProvisioningNotStarted",
-        "WaitingForFirstConsumer",
-        "WaitForUserUpload",
-    }
-)
-"""Reasons of a disk that is being provisioned, whatever its phase: the parent shows
-Failed while an importer Pod is not initialised, and recovers."""
-FAILED = frozenset(
-    {"ProvisioningFailedTerminally", "StorageClassProvisionerMismatch", "PVCLost"}
-)
-"""Reasons, and a phase, of a disk that never becomes ready."""
 _QUOTA = "QuotaExceeded"
 _OF_DISKS = ("BlockDevicesReady", "Running")
 """Conditions of a VM that are false as long as one of its disks is not ready."""
@@ -231,21 +218,17 @@ def _of_disks(native: ParentMachine) -> Iterator[Trouble]:
 
 
 def _of_disk(disk: VirtualDisk) -> Trouble | None:
-    """Return what is wrong with a disk. Its reason decides, and then its phase.
-
-    Source: deckhouse/virtualization pkg/controller/vd: each reconciliation
-    computes the phase again, and Failed recovers.
-    """
+    """Return what is wrong with a disk. Its reason decides, and then its phase."""
     ready = observed_machine.condition(disk.status.conditions, "Ready")
     row = ready if ready is not None and ready.status == "False" else None
     reason, phase = row.reason if row is not None else "", disk.status.phase
     message = f": {row.message}" if row is not None and row.message else ""
     text = f"VirtualDisk {disk.metadata.name}: {reason or phase}{message}"
-    if reason in FAILED or phase in FAILED:
+    if reason in disk_reasons.FINAL or phase in disk_reasons.FINAL:
         return DvpMachineReason.DISK_FAILED, text
     if reason == _QUOTA:
         return DvpMachineReason.QUOTA, text
-    is_waiting = phase == "Failed" and reason not in PROCEEDS
+    is_waiting = phase == "Failed" and reason not in disk_reasons.PROCEEDS
     if reason in WAITS or is_waiting:
         return DvpMachineReason.DISK_NOT_READY, text
     return None

@@ -6,7 +6,7 @@ virtual_machine_block_device_attachment.go, vdcondition).
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from lib.cloud.dvp import ownership, quantity_bytes
+from lib.cloud.dvp import disk_reasons, ownership, quantity_bytes
 from lib.cloud.dvp.kinds import (
     DiskAttachmentRequest,
     DiskStatus,
@@ -140,7 +140,10 @@ def _phase(disk: VirtualDisk) -> tuple[VolumePhase, ParentCondition | None]:
     phase = PHASES.get(disk.status.phase, VolumePhase.UNKNOWN)
     ready = condition(disk.status.conditions, "Ready")
     is_false = ready is not None and ready.status == "False"
-    is_terminal = is_false and ready is not None and ready.reason in TERMINAL_REASONS
+    reason = ready.reason if ready is not None and is_false else ""
+    if phase is VolumePhase.FAILED and reason in disk_reasons.PROCEEDS:
+        phase = VolumePhase.CREATING
+    is_terminal = reason in TERMINAL_REASONS
     if phase is VolumePhase.CREATING and is_terminal:
         return VolumePhase.FAILED, ready
     if phase is VolumePhase.FAILED or (phase is VolumePhase.CREATING and is_false):

@@ -18,6 +18,7 @@ from lib.cloud.load_balancers import (
     Depth,
     Facts,
     Ingress,
+    IpFamily,
     IpMode,
     Node,
     NotOwned,
@@ -569,6 +570,32 @@ def test_a_service_with_a_field_that_health_checks_lose_is_plain(
     shown = list(value) if isinstance(value, tuple) else value
     assert spec[field.removeprefix("spec.")] == shown
     assert checked.plan().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"has_affinity": True}, "spec.sessionAffinity: ClientIP is not supported"),
+        ({"ip_families": (IpFamily.IPV6,)}, "spec.ipFamilies: IPv6 is not supported"),
+        (
+            {"ip_families": (IpFamily.IPV4, IpFamily.IPV6)},
+            "spec.ipFamilies: IPv6 is not supported",
+        ),
+    ],
+    ids=["session affinity", "IPv6", "two families"],
+)
+@pytest.mark.parametrize("serves_checked", [False, True], ids=["plain", "both kinds"])
+def test_a_field_that_no_object_of_the_parent_has_is_reported(
+    changes: Json, text: str, *, serves_checked: bool
+) -> None:
+    """The Service is served without it; nothing is written for it."""
+    scene = Scene(serves_checked=serves_checked)
+    scene.settle()
+    assert scene.settle(**changes) == []
+    (problem,) = scene.plan().problems
+    print(problem.message)
+    assert (problem.reason, problem.is_fatal) == (CommonReason.UNSUPPORTED, False)
+    assert problem.message.startswith(text)
 
 
 @pytest.mark.parametrize("field", ONLY_PLAIN)

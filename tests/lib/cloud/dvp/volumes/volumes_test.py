@@ -380,6 +380,31 @@ def test_objects_without_fields_are_read(
         disks.settle(volumes, model.PublishVolume(ID, NODE))
 
 
+@pytest.mark.parametrize(
+    ("reason", "meaning"),
+    [
+        ("ProvisioningNotStarted", VolumePhase.CREATING),
+        ("Provisioning", VolumePhase.CREATING),
+        ("ProvisioningFailed", VolumePhase.FAILED),
+        ("ProvisioningFailedTerminally", VolumePhase.FAILED),
+    ],
+)
+def test_the_reason_of_a_failed_disk_decides_before_its_phase(
+    world: disks.ParentInMemory,
+    volumes: cloud.DvpVolumes,
+    reason: str,
+    meaning: VolumePhase,
+) -> None:
+    """The parent shows Failed while an importer Pod is not initialised."""
+    held = disks.disk(ID, phase="Failed")
+    held["status"]["conditions"] = [disks.condition("Ready", reason, "no")]
+    world.put(held)
+    waiting.until("the watch", lambda: volumes.listing())
+    volume = read(volumes, ID)
+    assert volume is not None
+    assert volume.phase is meaning
+
+
 Arrange = Callable[[disks.ParentInMemory], None]
 
 
