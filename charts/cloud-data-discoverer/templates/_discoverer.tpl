@@ -20,18 +20,18 @@ moduleConfig: {{ .Values.moduleConfig | toJson | b64enc }}
 {{- end -}}
 
 {{- define "discoverer.dataSecret" -}}
-{{- $plain := and (eq .Values.cloud "dvp") (not .Values.deckhouse.enabled) }}
-{{- .Values.discoverySecret | default (ternary "cloud-provider-dvp-discovery-data" "d8-cloud-provider-discovery-data" $plain) }}
+{{- $plain := get (include "library.cloud" . | fromYaml) "dataSecret" }}
+{{- .Values.discoverySecret | default (ternary "d8-cloud-provider-discovery-data" $plain .Values.deckhouse.enabled) }}
 {{- end -}}
 
 {{/*
-A file with permissions, for the names of the cloud and of the release. With DVP there are no
+A file with permissions, for the names of the cloud and of the release. Not each cloud has
 instance types to publish.
 */}}
 {{- define "discoverer.rbac" -}}
 {{- $context := .context }}
 {{- $text := $context.Files.Get .file | replace "d8-cloud-provider-openstack" ($context.Release.Namespace | quote) }}
-{{- if eq $context.Values.cloud "dvp" }}
+{{- if not (get (include "library.cloud" $context | fromYaml) "hasInstanceTypes") }}
 {{- $text = regexReplaceAll `(?s)  # The catalog that.*?(  # To compare)` $text "${1}" }}
 {{- end }}
 {{- /* Readers of /metrics are allowed by the name of the Deployment. */}}

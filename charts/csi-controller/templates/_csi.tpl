@@ -46,14 +46,14 @@ volumeMounts:
 {{- end -}}
 
 {{/*
-Permissions, as the tests use them with OpenStack. With DVP the names differ, and so do those
-of the Leases; Nodes are not read, since there are no zones.
+Permissions, as the tests use them with OpenStack. With another cloud the names of the Leases
+differ; where there are no zones, Nodes are not read.
 */}}
 {{- define "csi.rbac" -}}
 {{- $text := .Files.Get "files/rbac.yaml" | replace "namespace: kube-system" (printf "namespace: %s" (.Release.Namespace | quote)) }}
 {{- $text = $text | replace "csi-controller" (include "library.program" .) }}
-{{- if eq .Values.cloud "dvp" }}
 {{- $text = $text | replace "cinder-csi-openstack-org" (include "library.csiDriver" . | replace "." "-") }}
+{{- if not (get (include "library.cloud" . | fromYaml) "hasZones") }}
 {{- $text = $text | replace "[storageclasses, csinodes, volumeattachments]" "[storageclasses, volumeattachments]" }}
 {{- $text = regexReplaceAll `  - apiGroups: \[""\]\n    resources: \[nodes\]\n    verbs: \[list, watch\]\n` $text "" }}
 {{- end }}

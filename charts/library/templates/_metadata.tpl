@@ -11,13 +11,12 @@ optional.
 {{- end }}
 {{- end -}}
 
-{{/*
-Job in metrics: the name of the chart. A chart with the value `cloud` adds each cloud but
-OpenStack, so that a cluster can have Nodes of two clouds.
-*/}}
+{{/* Job in metrics: the name of the chart; with the value `cloud` also the cloud's suffix. */}}
 {{- define "library.job" -}}
-{{- $cloud := .Values.cloud | default "openstack" }}
-{{- ternary .Chart.Name (printf "%s-%s" .Chart.Name $cloud) (eq $cloud "openstack") }}
+{{- .Chart.Name }}
+{{- if .Values.cloud }}
+{{- get (include "library.cloud" . | fromYaml) "suffix" }}
+{{- end }}
 {{- end -}}
 
 {{/*
@@ -76,7 +75,7 @@ d8:MODULE:NAME with Deckhouse's names.
 
 {{/* Name of the CSI driver of the value `cloud`. */}}
 {{- define "library.csiDriver" -}}
-{{- get (dict "openstack" "cinder.csi.openstack.org" "dvp" "csi.dvp.deckhouse.io") .Values.cloud }}
+{{- get (include "library.cloud" . | fromYaml) "csiDriver" }}
 {{- end -}}
 
 {{- define "library.labels" -}}
