@@ -8,8 +8,7 @@ from lib.cloud.openstack import reference_metrics, with_volumes
 from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.volumes import cloud as volumes
-from lib.cloud.openstack.volumes import cluster_witnesses
-from lib.cloud.support import absence_scope
+from lib.cloud.support import absence_scope, cluster_witnesses
 from lib.cloud.support.source import CloudSource, Observers, Unobserved
 from lib.csi import driver
 from lib.daemon import counting

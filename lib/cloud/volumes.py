@@ -84,8 +84,9 @@ class Attachment:
     publish_context: for the node plugin; known once ATTACHED.
     message: why it failed, fit to be shown. host: the host that holds the volume
     without an instance; instance_id is empty then. is_published: False for an
-    attachment of another program, of which the cluster does not know the publish
-    context yet; `Volumes.attach` adopts it without detaching.
+    attachment of another program that is of no use yet: the cluster does not know the
+    publish context, or the guest has no device; `Volumes.attach` adopts it without
+    detaching.
     """
 
     instance_id: InstanceId
@@ -113,10 +114,10 @@ class Volume:
     instances at the same time. was_ready: False only when it FAILED and certainly was
     never fit for use, so that nothing can be lost with it.
     is_unplaceable: it FAILED because its place can't hold it. is_in_full: attachments
-    contains those that are not finished. created_at:
-    UTC. message: why it FAILED, fit to be shown. expanding_to_bytes: larger than the
-    size while an accepted expansion is not complete, else 0; the volume can be used in
-    the meantime. native: the provider package's own value, which only that package
+    contains those that are not finished. created_at: UTC. message: why it FAILED, or
+    its last expansion did, fit to be shown. expanding_to_bytes: larger than the size
+    while an accepted expansion is not complete, else 0; the volume can be used in the
+    meantime. native: the provider package's own value, which only that package
     reads.
     """
 
@@ -174,12 +175,13 @@ class Sizing:
 class VolumeRequest:
     """What a provider room makes a VolumeSpec of.
 
-    size_bytes: a size that `Sizing` allows. parameters: of the StorageClass.
-    changes: of the VolumeAttributesClass; win over parameters. metadata: the keys that
-    the provisioner adds (csi.storage.k8s.io/pvc/name and the like). annotations: of
-    the PersistentVolumeClaim, where they are read. preferred, requisite: zones as
-    Nodes are labelled, in order. is_shared: to be attached to several
-    instances at the same time. cluster: the ID for the ownership metadata.
+    name: empty for a request of a capacity, which may have no parameters. size_bytes: a
+    size that `Sizing` allows. parameters: of the StorageClass. changes: of the
+    VolumeAttributesClass; win over parameters. metadata: the keys that the provisioner
+    adds (csi.storage.k8s.io/pvc/name and the like). annotations: of the
+    PersistentVolumeClaim, where they are read. preferred, requisite: zones as Nodes are
+    labelled, in order. is_shared: to be attached to several instances at the same time.
+    cluster: the ID for the ownership metadata.
     """
 
     name: str
@@ -284,7 +286,10 @@ class ById:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ByName:
-    """Asks for all volumes with exactly this name."""
+    """Asks for all volumes with exactly this name.
+
+    Attachments may be missing, but not those of a volume that FAILED.
+    """
 
     name: str
 

@@ -58,7 +58,13 @@ class Cache:
         if not observed and isinstance(ref, ById):
             self._put(ref.id, _Fact(None, at))
         for volume in observed:
-            self._put(volume.id, _Fact(volume, at))
+            if isinstance(ref, ById) or not self._is_attached(volume.id):
+                self._put(volume.id, _Fact(volume, at))
+
+    def _is_attached(self, volume_id: VolumeId) -> bool:
+        """Report whether attachments are known, which a read by name may lack."""
+        fact = self._facts.get(volume_id)
+        return bool(fact is not None and fact.volume and fact.volume.attachments)
 
     def _put(self, volume_id: VolumeId, fact: _Fact) -> None:
         before = self._facts.get(volume_id)

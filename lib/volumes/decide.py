@@ -359,11 +359,12 @@ def _expand(  # noqa: PLR0911
         return outcomes.act(
             action, why=f"{outcomes.status(volume)} and is being resized", after_s=1.0
         )
-    if past.since_action_s < outcomes.RETRY_S:
+    if past.since_action_s < outcomes.RETRY_S and not volume.message:
         return outcomes.wait(past, outcomes.status(volume))
     text = (
         f"resizing volume {volume.id} to {request.size_bytes} bytes did not complete:"
-        f" its size is still {volume.size_bytes} bytes; the cloud may lack space"
+        f" its size is still {volume.size_bytes} bytes"
+        f"; {volume.message or 'the cloud may lack space'}"
     )
     return outcomes.refuse(Code.INTERNAL, text)
 

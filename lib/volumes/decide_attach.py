@@ -94,8 +94,10 @@ def _publish_here(  # noqa: PLR0911
     is_leaving = volume.phase is VolumePhase.DETACHING
     if here.phase is not AttachmentPhase.ATTACHED or is_leaving:
         return outcomes.wait(past, outcomes.status(volume))
-    if not here.is_published and not past.count(AttachVolume):
+    if not here.is_published:
         why = f"{outcomes.status(volume)}; its attachment is adopted"
+        if past.count(AttachVolume) and past.since_action_s < outcomes.RETRY_S:
+            return outcomes.wait(past, why)
         return outcomes.act(AttachVolume(volume, request.instance_id), why=why)
     return VolumeOutcome(volume=volume)
 

@@ -41,6 +41,8 @@ class Traits:
     has_zones: volumes show them. has_unique_names: a second volume of a name cannot be
     created. is_watched: no read lists all volumes. is_judged_late: a quota shows in the
     volume, after its creation. unknown_type: what the cloud says of "gold".
+    has_devices: the publish context names the device. shows_quota: the capacity
+    contains the quota.
     """
 
     features: frozenset[Feature] = frozenset(Feature)
@@ -52,6 +54,8 @@ class Traits:
     is_judged_late: bool = False
     unknown_type: tuple[str, ...] = ('type: unsupported value "gold"', "fast")
     is_shareable: bool = True
+    has_devices: bool = True
+    shows_quota: bool = True
 
 
 class Ground(Protocol):
@@ -220,9 +224,10 @@ class Contract:
         volume = settled(ground, volume.id, VolumePhase.IN_USE)
         (attachment,) = volume.attachments
         assert attachment.instance_id == here
-        device = dict(attachment.publish_context)[ground.device_key]
-        assert device.startswith("/dev/") or ground.traits.is_watched
-        assert device
+        if ground.traits.has_devices:
+            device = dict(attachment.publish_context)[ground.device_key]
+            assert device.startswith("/dev/") or ground.traits.is_watched
+            assert device
         ground.volumes.attach(volume, here)
         with pytest.raises(errors.AttachedElsewhere):
             ground.volumes.attach(volume, instance_id)
@@ -410,7 +415,8 @@ class Contract:
                 ground.volumes.capacity("", ())
             return
         try:
-            assert ground.volumes.capacity("", ()).available_bytes == GIB
+            if ground.traits.shows_quota:
+                assert ground.volumes.capacity("", ()).available_bytes == GIB
             with pytest.raises(errors.QuotaExceeded):
                 ground.volumes.create(spec(ground, size_bytes=2 * GIB))
             with pytest.raises(errors.QuotaExceeded):

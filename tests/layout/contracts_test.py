@@ -13,7 +13,7 @@ from tests.harness.structure import sources
 SUITES = ("instances", "load_balancers", "volumes", "catalog")
 PROVIDERS = ("fake", "openstack", "dvp", "zvirt")
 LACKS = {
-    "zvirt": {"load_balancers", "volumes"},
+    "zvirt": {"load_balancers"},
 }
 """Suites of what a provider does not have, or not yet."""
 _PACKAGE = "tests.contract"

@@ -7,8 +7,7 @@ from lib.cloud.openstack.config.settings import Config
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.volumes import cloud as volumes
-from lib.cloud.openstack.volumes import cluster_witnesses
-from lib.cloud.support import absence_scope
+from lib.cloud.support import absence_scope, cluster_witnesses
 
 
 def of_client(

@@ -125,18 +125,23 @@ class EngineClient:
         path: str,
         follow: Sequence[str] = (),
         timeout_s: float = TIMEOUT_S,
-        witness: str = "",
+        witness: str | None = "",
+        *,
+        all_content: bool = False,
     ) -> Item | None:
         """Read one object by ID; None: the engine reports that it does not exist.
 
         A gateway may answer 404, too, and so does an engine whose user has lost its
         permissions: an absence counts while the root answers, and the witness.
-        witness: empty: the usual one.
+        witness: empty: the usual one; None: none, the absence decides nothing.
+        all_content: with what the engine omits otherwise, such as the VMs of a disk.
 
         Raises:
             CloudError: it is not known.
         """
         query = {"follow": ",".join(follow)} if follow else {}
+        if all_content:
+            query["all_content"] = "true"
         call = _Call(
             "GET", path, query, api_paths.operation("read", path), api_paths.last(path)
         )
@@ -144,7 +149,8 @@ class EngineClient:
         response = self._send(call, timeout_s, absent_ok=True)
         if response.status != 404:
             return _one(response, call)
-        self._check_witness(call, witness or self._witness, deadline)
+        if witness is not None:
+            self._check_witness(call, witness or self._witness, deadline)
         return None
 
     def _check_witness(self, call: _Call, path: str, deadline: float) -> None:
@@ -250,7 +256,7 @@ class EngineClient:
 
     # Writes.
 
-    def add(
+    def add(  # noqa: PLR0913 # keyword only, with sound defaults
         self,
         path: str,
         entity: Entity,
@@ -258,14 +264,20 @@ class EngineClient:
         *,
         correlation_id: str = "",
         timeout_s: float = TIMEOUT_S,
+        owner: str = "",
     ) -> Item:
         """Create an object in a collection; return it, as it is then.
 
+        owner: path of the object that the collection is in.
+
         Raises:
+            NotFound: the owner does not exist.
             CloudError: it was refused, or the outcome is unknown.
         """
         name = str(getattr(entity, "name", None) or getattr(entity, "alias", "") or "")
         call = self._write("POST", path, entity, query, correlation_id, "create", name)
+        if owner:
+            return _one(self._send_to(owner, call, timeout_s), call)
         return _one(self._send(call, timeout_s), call)
 
     def update(
@@ -359,7 +371,7 @@ class EngineClient:
             raise errors.NotFound(
                 "not found",
                 operation=call.operation,
-                resource=call.resource,
+                resource=api_paths.last(path),
                 was_rejected=True,
             )
         raise engine_refusals.error(404, b"", call.operation, call.resource)

@@ -52,8 +52,12 @@ class EngineHome:
         """
         return self.product().id
 
-    def check_absence(self, operation: str) -> None:
+    def check_absence(
+        self, operation: str, has_witness: Callable[[], bool] | None = None
+    ) -> None:
         """Check that a "not found" counts here; the engine is asked who it is.
+
+        has_witness: see `Guard.check`.
 
         Raises:
             CloudError: it does not, or that is not known.
@@ -61,4 +65,4 @@ class EngineHome:
         product = self.product(fresh=True)
         if not product.id:
             raise errors.Unavailable("the engine has no ID", operation=operation)
-        self.guard.check(operation)
+        self.guard.check(operation, has_witness)

@@ -163,9 +163,28 @@ def ready(
     if size is not None and not fails:
         engine.change(record, provisioned_size=size)
     if fails:
+        _note_failure(engine, record, args["job"], size)
         engine.end_job(args["job"], failed=True)
     else:
         engine.later("disk-job-ended", record, job=args["job"])
+
+
+def _note_failure(
+    engine: Engine, record: EngineRecord, job: str, size: int | None
+) -> None:
+    """Record why a disk was not created, or did not grow."""
+    engine.rule("disk-event")
+    alias = record.entity.alias
+    code, text = 2022, f"Add-Disk operation of {alias} failed to complete."
+    if size is not None:
+        code, text = 2038, f"Failed to extend size of the disk '{alias}'."
+    row = engine.records.get("job", job)
+    engine.note(
+        code,
+        text,
+        correlation_id="" if row is None else row.extra["correlation_id"],
+        severity=types.LogSeverity.ERROR,
+    )
 
 
 def job_ended(

@@ -251,6 +251,10 @@ _COLLECTIONS: Mapping[str, Callable[[Engine, Entity], Sequence[Entity]]] = {
     "reporteddevices": lambda engine, entity: devices_of(engine, entity.id),
     "tags": lambda engine, entity: [row.entity for row in tags_of(engine, entity.id)],
     "vnicprofiles": _of_network,
+    "storagedomains": lambda engine, entity: [
+        with_status(row.entity, row.extra["status"])
+        for row in domains_of(engine, entity.id)
+    ],
     "clusters": _of_data_center("cluster"),
     "permissions": lambda engine, entity: [],
     "permits": lambda engine, entity: entity.permits or [],

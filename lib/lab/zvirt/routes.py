@@ -97,7 +97,7 @@ def _show(kind: str) -> Handler:
                 engine.refuse("call-absent", "")
         else:
             record = engine.find(kind, key)
-        if kind == "disk":
+        if kind == "disk" and call.flag("all_content"):
             return lists.show(engine, call, record, _with_vms(engine))
         return lists.show(engine, call, record, _whole(call))
 
@@ -105,7 +105,10 @@ def _show(kind: str) -> Handler:
 
 
 def _with_vms(engine: Engine) -> Callable[[Entity], Entity]:
-    """Return how a disk is shown by its ID: with its VMs."""
+    """Return how a disk is shown with all its content: with its VMs.
+
+    Source: ovirt-engine-api-model, DiskService, Get, all_content: lists have none.
+    """
 
     def show(entity: Entity) -> Entity:
         engine.rule("disk-vms")
@@ -116,24 +119,6 @@ def _with_vms(engine: Engine) -> Callable[[Entity], Entity]:
         return xml_documents.refer_members(shown)
 
     return show
-
-
-def _list_disks(engine: Engine, call: ApiCall) -> ApiAnswer:
-    """List disks; with their VMs, which is cheap for the client alone."""
-    attached: dict[str, list[Entity]] = {}
-    for row in engine.records.all("disk_attachment"):
-        if row.entity.vm is not None:
-            vm = types.Vm(id=row.entity.vm.id)
-            attached.setdefault(row.entity.id, []).append(vm)
-
-    def show(entity: Entity) -> Entity:
-        shown = copy.copy(entity)
-        shown.vms = attached.get(entity.id, [])
-        return xml_documents.refer_members(shown)
-
-    engine.rule("disk-vms")
-    rows = tuple(engine.records.all("disk"))
-    return lists.answer(engine, call, "disk", rows, show)
 
 
 def _inner_list(parent: str, kind: str) -> Handler:
@@ -289,7 +274,7 @@ _TOP: Mapping[str, Mapping[str, Handler]] = {
     "templates/{}/diskattachments/{}": {
         "GET": _inner_show("template", "disk_attachment")
     },
-    "disks": {"GET": _list_disks, "POST": disks.create},
+    "disks": {"GET": _list("disk"), "POST": disks.create},
     "disks/{}": {"PUT": disks.update, "DELETE": disks.remove},
     "vnicprofiles": {"POST": nics.create_profile},
     "vnicprofiles/{}": {"PUT": nics.update_profile, "DELETE": nics.remove_profile},

@@ -546,7 +546,12 @@ _DISK_RULES = {
         "Cannot remove Virtual Disk. At least one of the VMs is not down.",
     ),
     "disk-removed": EngineRule(_DISK, "removed, also from VMs that are down"),
-    "disk-vms": EngineRule(_DISK, "a disk lists the VMs that it is attached to"),
+    "disk-vms": EngineRule(
+        _DISK, "a disk lists the VMs that it is attached to, with all_content by ID"
+    ),
+    "disk-event": EngineRule(
+        _DISK, "a failed job has an event of severity error", "texts"
+    ),
     "attachment-created": EngineRule(
         _DISK, "its ID is the disk's; active defaults to false"
     ),

@@ -87,6 +87,24 @@ class Vms:
             self.stop(vm)
         self.request("DELETE", f"vms/{vm}")
 
+    def attached(self, vm: str) -> list[str]:
+        """Return the disks that are attached to a VM and can be detached."""
+        rows = self.service.engine.within("disk_attachment", vm)
+        return [row.entity.id for row in rows if not row.entity.bootable]
+
+    def rules(self, *lines: str) -> None:
+        """Put rules of the engine in force in place of the former."""
+        engine = self.service.engine
+        with engine.lock:
+            engine.settings.replace(lines)
+
+    def provisioned_gib(self, domain: str) -> int:
+        """Return the size of all disks in a storage domain."""
+        key = seed.identifier(domain)
+        disks = [row.entity for row in self.service.engine.records.all("disk")]
+        sizes = [d.provisioned_size for d in disks if d.storage_domains[0].id == key]
+        return int(sum(sizes)) >> 30
+
 
 class Ground:
     """Implements the `Ground` of tests/contract/instances.py."""

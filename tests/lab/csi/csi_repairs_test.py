@@ -13,7 +13,7 @@ from lib.cloud.model import InstanceId
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.cloud.openstack.http import client, session
 from lib.cloud.openstack.volumes import cloud as volumes_cloud
-from lib.cloud.openstack.volumes import cluster_witnesses
+from lib.cloud.support import cluster_witnesses
 from lib.cloud.volumes import ById, VolumeId, VolumePhase, VolumeRequest, VolumeSpec
 from lib.lab import places
 from lib.lab.openstack import accounts, tenant

@@ -1,4 +1,4 @@
-"""Instances and catalog of a served engine keep the contracts of tests/contract.
+"""Instances, volumes and catalog of a served engine keep their contracts.
 
 The engine is behind HTTPS, with the client that components use.
 """
@@ -12,7 +12,8 @@ from lib.cloud.catalog import StorageType
 from lib.cloud.zvirt import client, config, disk_tags, http
 from lib.cloud.zvirt.catalog.cloud import EngineCatalog
 from lib.lab.zvirt import seed, server
-from tests.contract import catalog, instances
+from tests.contract import catalog, instances, volumes
+from tests.harness.zvirt import disks_of_cluster
 from tests.harness.zvirt.vms_of_nodes import Ground, Vms
 from tests.lib.lab.zvirt.served import Served, serving
 from tests.lib.lab.zvirt.stage import ABSENT, disk_body
@@ -70,3 +71,16 @@ class TestEngine(instances.Contract):
         folder = tmp_path_factory.mktemp("engine")
         with serving(folder, "delay * 0.02") as engine:
             yield Ground(Vms(engine.service), client_of(engine))
+
+
+class TestVolumes(volumes.Contract):
+    """The rows stand in the contract."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(
+        cls, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[volumes.Ground]:
+        folder = tmp_path_factory.mktemp("engine")
+        with serving(folder, "delay * 0.02") as engine:
+            yield disks_of_cluster.Ground(Vms(engine.service), client_of(engine))

@@ -14,7 +14,6 @@ from lib.cloud.model import InstanceId, Unknown
 from lib.cloud.openstack.config.settings import BlockStorage
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.volumes import (
-    cluster_witnesses,
     leftovers,
     native,
     parameters,
@@ -22,7 +21,12 @@ from lib.cloud.openstack.volumes import (
     translate,
     writes,
 )
-from lib.cloud.support import absence_scope, label_values, parallel
+from lib.cloud.support import (
+    absence_scope,
+    cluster_witnesses,
+    label_values,
+    parallel,
+)
 from lib.cloud.volumes import (
     ById,
     ByName,
@@ -97,7 +101,11 @@ class OpenStackVolumes:
         self._witnesses: cluster_witnesses.WitnessSearch | None = None
         if cluster is not None:
             self._witnesses = cluster_witnesses.WitnessSearch(
-                cluster, self._reads, self.listing, api.now
+                cluster,
+                translate.is_id,
+                self._reads.has_server,
+                self.listing,
+                api.now,
             )
         self._listed = 0
         self._odd_statuses: set[str] = set()

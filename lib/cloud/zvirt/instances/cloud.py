@@ -18,7 +18,7 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.cloud.support import instance_index, parallel
-from lib.cloud.zvirt import api_paths, client, home
+from lib.cloud.zvirt import api_paths, client, home, searching
 from lib.cloud.zvirt.documents import Item
 from lib.cloud.zvirt.instances import lists, translate
 from lib.cloud.zvirt.instances.addresses import AddressRules
@@ -186,7 +186,9 @@ class EngineInstances:
     def _has_named(self, node_name: str) -> bool:
         """Read directly whether a VM has this name, letter case aside."""
         search = f"name={api_paths.quoted(node_name)}"
-        items = lists.find(self._access, search, (), None, READ_TIMEOUT_S)
+        items = searching.find(
+            self._access, lists.VMS, search, timeout_s=READ_TIMEOUT_S
+        )
         folded = node_name.lower()
         return any(vm.name.lower() == folded for vm in self._named(items))
 
@@ -226,7 +228,9 @@ class EngineInstances:
 
         def find(text: str) -> tuple[Item, ...]:
             left_s = deadline - self._clock()
-            return lists.find(self._access, text, tuple(follow), not_before, left_s)
+            return searching.find(
+                self._access, lists.VMS, text, tuple(follow), not_before, left_s
+            )
 
         lists_of = parallel.each(find, texts, "search")
         return tuple({item.id: item for some in lists_of for item in some}.values())

@@ -1,8 +1,8 @@
 """The reads of this package: whole lists, searches of a few VMs, and names."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 
-from lib.cloud.zvirt import api_paths, client
+from lib.cloud.zvirt import api_paths, client, searching
 from lib.cloud.zvirt.documents import Item
 from lib.cloud.zvirt.instances.translate import Place, PlaceNames
 
@@ -11,8 +11,6 @@ CLUSTERS = "clusters"
 IDS = 100
 NAMES = 50
 """VMs of one search, at most."""
-SEARCH_MAX = 4500
-"""Characters of one search: with its escapes the URL stays below 8 KiB."""
 FOLLOW = ("nics", "reported_devices")
 """What addresses are read from."""
 
@@ -24,44 +22,9 @@ def pages(number: int) -> int:
 
 def searches(ids: Collection[str], names: Collection[str]) -> tuple[str, ...]:
     """Return the searches for VMs by ID and by name."""
-    by_id = _joined([f"id={id_}" for id_ in sorted(ids)], IDS)
+    by_id = searching.either([f"id={id_}" for id_ in sorted(ids)], IDS)
     quoted = [f"name={api_paths.quoted(name)}" for name in sorted(names)]
-    return (*by_id, *_joined(quoted, NAMES))
-
-
-def _joined(terms: Sequence[str], most: int) -> Iterator[str]:
-    some: list[str] = []
-    for term in terms:
-        is_long = len(" or ".join((*some, term))) > SEARCH_MAX
-        if some and (len(some) == most or is_long):
-            yield " or ".join(some)
-            some = []
-        some.append(term)
-    if some:
-        yield " or ".join(some)
-
-
-def find(
-    access: client.EngineClient,
-    search: str,
-    follow: Sequence[str],
-    not_before: float | None,
-    timeout_s: float,
-) -> tuple[Item, ...]:
-    """Return the VMs of a search; more than a page of them are read by pages.
-
-    Raises:
-        CloudError: they are not known.
-    """
-    query = {"max": str(client.PAGE), "search": search}
-    if follow:
-        query["follow"] = ",".join(follow)
-    items = access.list(VMS, query, not_before=not_before, timeout_s=timeout_s)
-    if len(items) < client.PAGE:
-        return items
-    return access.list_all(
-        VMS, search, follow, not_before=not_before, timeout_s=timeout_s
-    )
+    return (*by_id, *searching.either(quoted, NAMES))
 
 
 def names(access: client.EngineClient) -> PlaceNames:

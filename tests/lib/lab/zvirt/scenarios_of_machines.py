@@ -334,9 +334,11 @@ def a_disk_grows(stage: Stage) -> None:
     assert "VM status is illegal" in text
 
 
-@proves("disk-illegal", lines=("fail disk-ready",))
+@proves("disk-illegal", "disk-event", lines=("fail disk-ready",))
 def an_illegal_disk_can_only_be_removed(stage: Stage) -> None:
     key = stage.new_disk()
+    (event,) = stage.get("events?search=severity%3Derror")
+    assert event.findtext("description", "").endswith("failed to complete.")
     assert stage.status(f"disks/{key}") == "illegal"
     text = stage.refused("PUT", f"disks/{key}", "<disk><alias>x</alias></disk>")
     assert "Illegal disks can only be deleted" in text
@@ -347,8 +349,10 @@ def an_illegal_disk_can_only_be_removed(stage: Stage) -> None:
 def a_disk_of_a_down_vm_is_removed(stage: Stage) -> None:
     vm, disk = stage.run_vm(), stage.new_disk()
     stage.attach(vm, disk, "<active>true</active>")
-    users = stage.get(f"disks/{disk}").findall("vms/vm")
+    users = stage.get(f"disks/{disk}?all_content=true").findall("vms/vm")
     assert [user.attrib["id"] for user in users] == [vm]
+    assert stage.get(f"disks/{disk}").find("vms/vm") is None
+    assert stage.get("disks").find("disk/vms/vm") is None
     text = stage.refused("DELETE", f"disks/{disk}")
     assert (
         text == "409 [Cannot remove Virtual Disk. At least one of the VMs is not down.]"

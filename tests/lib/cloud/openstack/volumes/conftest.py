@@ -14,7 +14,8 @@ import pytest
 
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.http import client
-from lib.cloud.openstack.volumes import cloud, cluster_witnesses
+from lib.cloud.openstack.volumes import cloud
+from lib.cloud.support import cluster_witnesses
 
 Json = dict[str, object]
 Answer = tuple[int, dict[str, str], bytes]
