@@ -13,7 +13,8 @@ from lib.cloud.steps import CommonReason, NoticeType, Problem, StepResult
 from lib.kube import client, events, resources, store
 from lib.kube import errors as kube_errors
 from lib.plans import model as plans
-from lib.plans.engine import Engine, UnknownOutcome
+from lib.plans.engine import Engine
+from lib.plans.writing import UnknownOutcome
 from lib.process import decoding
 from lib.reconcile.outcome import Requeue
 

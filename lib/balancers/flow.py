@@ -19,8 +19,9 @@ from lib.cloud.load_balancers import LoadBalancers, Node, Reason, Results, Targe
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
 from lib.plans import model as plans
-from lib.plans.engine import Engine, Writing
+from lib.plans.engine import Engine
 from lib.plans.model import ApplyStep, Await, StartBackoff
+from lib.plans.writing import Writing
 from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue

@@ -12,7 +12,7 @@ from lib.machines.clusters import flow as clusters_flow
 from lib.machines.clusters import observe as clusters_observe
 from lib.machines.kinds import ControlPlaneEndpoint
 from lib.machines.templates import flow as templates_flow
-from lib.plans.engine import Writing
+from lib.plans.writing import Writing
 from lib.process import probes
 from lib.process.clock import utc_now
 from lib.reconcile import loops, periodic, queue, runner

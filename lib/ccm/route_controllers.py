@@ -7,7 +7,7 @@ from lib.ccm import cluster_id, metrics, options
 from lib.ccm.parts import Parts
 from lib.cloud import load_balancers, routes
 from lib.kube import events, resources
-from lib.plans.engine import Writing
+from lib.plans.writing import Writing
 from lib.process import logs, probes
 from lib.process.clock import utc_now
 from lib.reconcile import loops, periodic, queue, runner

@@ -10,7 +10,7 @@ from lib.ccm import cluster_id, disabling, metrics, options
 from lib.ccm.parts import Parts
 from lib.cloud import load_balancers, protocol, write_places
 from lib.kube import resources, store
-from lib.plans.engine import Writing
+from lib.plans.writing import Writing
 from lib.process import logs, probes
 from lib.reconcile import loops, periodic, queue, runner
 

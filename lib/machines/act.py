@@ -13,7 +13,8 @@ from lib.machines import model, writer
 from lib.machines.kinds import Kinds, MachineObject, merged, nested
 from lib.machines.model import MachineMemory, Related, Snapshot, Topic
 from lib.plans import model as plans
-from lib.plans.engine import Engine, UnknownOutcome
+from lib.plans.engine import Engine
+from lib.plans.writing import UnknownOutcome
 from lib.reconcile.outcome import Requeue
 
 LATE_S = 120.0

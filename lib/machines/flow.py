@@ -25,8 +25,9 @@ from lib.machines.model import (
     Topic,
 )
 from lib.plans import model as plans
-from lib.plans.engine import Engine, Writing
+from lib.plans.engine import Engine
 from lib.plans.model import ApplyStep, Await, StartBackoff
+from lib.plans.writing import Writing
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue
 

@@ -33,7 +33,8 @@ from lib.orphans import model
 from lib.orphans.model import Finding
 from lib.plans import memory
 from lib.plans import model as plans
-from lib.plans.engine import Applier, Engine
+from lib.plans.engine import Engine
+from lib.plans.writing import Applier
 from lib.reconcile import failure, outcome, waiting
 
 S = TypeVar("S")

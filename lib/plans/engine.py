@@ -6,11 +6,9 @@ not applied as long as an earlier request for it may still be carried out. Nothi
 here: what has to wait is an answer with a time, which the runner puts into the queue.
 """
 
-import contextlib
 import dataclasses
-import math
-from collections.abc import Callable, Collection, Mapping
-from typing import Generic, Protocol
+from collections.abc import Callable, Mapping
+from typing import Generic
 
 from lib.cloud import errors
 from lib.cloud.model import Unknown
@@ -25,7 +23,7 @@ from lib.cloud.steps import (
     StepResult,
     Verb,
 )
-from lib.cloud.write_places import Places, Work
+from lib.cloud.write_places import Work
 from lib.plans.memory import Memory, Written
 from lib.plans.model import (
     LASTING,
@@ -36,12 +34,11 @@ from lib.plans.model import (
     Resumed,
     Target,
 )
+from lib.plans.writing import Applier, NoPlace, UnknownOutcome, Writing
 from lib.reconcile import failure, outcome
 
 TAKEN_S = 1.0
 """When to check again an object that another plan is changing."""
-UNKNOWN_FIRST_S = 0.5
-"""When to check first for what a request of unknown outcome has created."""
 CREATE_AFTER_S = 10.0
 """After a takeover: when an object may be created that the previous leader may have
 begun to create. Of two the younger is found and deleted later."""
@@ -56,64 +53,6 @@ PROBE_S = 0.05
 """When to read first what was just written, if that shows how busy the cloud is."""
 LONG_S = 120.0
 """A write that is rejected as too early for this long is reported."""
-
-
-class Applier(Protocol):
-    """What an engine needs of a protocol whose plans it carries out."""
-
-    def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
-        """Make one write of the cloud, and do not wait for its effect.
-
-        Raises:
-            CloudError: after Unavailable the outcome may be unknown.
-        """
-        ...
-
-    def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
-        """Return whether open plans may continue, by the id of the object."""
-        ...
-
-
-class UnknownOutcome(failure.Postponed):
-    """A step may have been carried out that must not be applied twice."""
-
-    def __init__(self, error: errors.CloudError) -> None:
-        super().__init__(str(error), UNKNOWN_FIRST_S, is_routine=False)
-        self.error = error
-
-
-class NoPlace(failure.Postponed):
-    """The cloud works on as much as it can take; the plan waits for a place."""
-
-
-def _always(operation: str) -> contextlib.AbstractContextManager[float]:
-    del operation
-    return contextlib.nullcontext(math.inf)
-
-
-def _settled(settle_s: float) -> float:
-    del settle_s
-    return 0.0
-
-
-def _unlimited() -> None:
-    return None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Writing:
-    """When the cloud may be written.
-
-    permit: given an operation, lets one write happen within its block and gives the
-    seconds it may take, or raises and it is not sent: the end of the Lease holds for
-    the cloud as for the API server. unsettled_s: given the seconds that a request may
-    take, returns how long those of a previous leader may still take effect. places:
-    returns those of the service that is written; None: there is no limit.
-    """
-
-    permit: Callable[[str], contextlib.AbstractContextManager[float]] = _always
-    unsettled_s: Callable[[float], float] = _settled
-    places: Callable[[], Places | None] = _unlimited
 
 
 class Engine(Generic[Target, Written]):

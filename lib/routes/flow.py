@@ -10,7 +10,8 @@ from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, fresh, resources, store
 from lib.kube.nodes import Node
 from lib.plans import model as plans
-from lib.plans.engine import Engine, Writing
+from lib.plans.engine import Engine
+from lib.plans.writing import Writing
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 from lib.routes import act, decide, model

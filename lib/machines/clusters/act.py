@@ -12,7 +12,7 @@ from lib.machines import writer
 from lib.machines.clusters import model
 from lib.machines.clusters.model import Snapshot
 from lib.machines.kinds import ClusterObject
-from lib.plans.engine import Writing
+from lib.plans.writing import Writing
 
 
 class Failures:

@@ -15,7 +15,7 @@ from lib.machines.clusters.model import (
     Topic,
 )
 from lib.machines.kinds import ClusterObject, MachineObject, OwnerCluster
-from lib.plans.engine import Writing
+from lib.plans.writing import Writing
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue
 

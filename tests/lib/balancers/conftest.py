@@ -21,7 +21,7 @@ from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
-from lib.plans import engine
+from lib.plans import writing
 from lib.reconcile import carrying, failure, outcome, queue, runner
 
 QUIET_S = 30.0
@@ -173,7 +173,7 @@ class Process:
             recorders=self.recorders,
             on_open=self.queue.add_now,
             clock=lambda: ground.now_s,
-            applying=engine.Writing(places=lambda: ground.cloud.places),
+            applying=writing.Writing(places=lambda: ground.cloud.places),
         )
         flow.watch(self.services, self.flow, self.queue.add)
         self.services.relist()

@@ -10,6 +10,7 @@ from lib.cloud import errors
 from lib.cloud.model import Unknown
 from lib.cloud.steps import Asked, CommonReason, Gate, GateState, Step, StepResult, Verb
 from lib.plans import engine, memory, model
+from lib.plans.writing import UNKNOWN_FIRST_S, UnknownOutcome, Writing
 from lib.reconcile import failure, outcome
 
 BUSY_S = 3.0
@@ -71,7 +72,7 @@ class Routers:
 class Scene:
     """An engine on these routers, and the flow that drives it."""
 
-    def __init__(self, writing: engine.Writing | None = None) -> None:
+    def __init__(self, writing: Writing | None = None) -> None:
         self.routers = Routers()
         self.memory = memory.Memory[Routes, str](lambda: self.routers.now_s)
         self.opened: list[tuple[str, frozenset[str]]] = []
@@ -217,10 +218,10 @@ def test_what_may_have_been_created_is_not_created_again_until_that_is_known() -
     scene = Scene()
     (once,) = (step("r1", "10.0.0.0/24", is_repeatable=False),)
     scene.routers.failures = [unavailable()]
-    with pytest.raises(engine.UnknownOutcome) as unknown:
+    with pytest.raises(UnknownOutcome) as unknown:
         scene.carry_out("u1", TARGET, (once,))
     explained = unknown.value.failure()
-    assert explained.requeue_after_s == engine.UNKNOWN_FIRST_S
+    assert explained.requeue_after_s == UNKNOWN_FIRST_S
     assert not explained.is_routine
     while scene.routers.now_s < 100.0 + memory.UNKNOWN_S:
         with pytest.raises(failure.Postponed):
@@ -308,14 +309,14 @@ class NotLeader(Exception):
     """The Lease is lost."""
 
 
-def lease(left_s: float) -> engine.Writing:
+def lease(left_s: float) -> Writing:
     @contextlib.contextmanager
     def acting(operation: str) -> Iterator[float]:
         if left_s <= 0:
             raise NotLeader(operation)
         yield left_s
 
-    return engine.Writing(acting)
+    return Writing(acting)
 
 
 def test_a_write_may_take_as_long_as_the_lease_lasts() -> None:
@@ -335,7 +336,7 @@ def test_without_the_lease_no_write_is_sent() -> None:
 
 def test_after_a_takeover_nothing_is_created_too_early() -> None:
     taken_over_at = 100.0
-    writing = engine.Writing(
+    writing = Writing(
         unsettled_s=lambda settle_s: taken_over_at + settle_s - scene.routers.now_s
     )
     scene = Scene(writing)
@@ -350,7 +351,7 @@ def test_after_a_takeover_nothing_is_created_too_early() -> None:
 
 def test_after_a_takeover_nothing_is_forgotten_too_early() -> None:
     """Where no object is recorded, the previous leader may have begun to create it."""
-    writing = engine.Writing(
+    writing = Writing(
         unsettled_s=lambda settle_s: 100.0 + settle_s - scene.routers.now_s
     )
     scene = Scene(writing)
