@@ -4,13 +4,14 @@ The tool is the packaged one. The table of commands and results is printed.
 """
 
 import contextlib
+import functools
 import json
 import pathlib
 import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import jsonschema
 import psutil
@@ -20,18 +21,19 @@ import yaml
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm, csi, discoverer
+from lib.lab.kube import control_plane
 from lib.lab.openstack import grounds
 from lib.lab.run import processes, waiting
 from lib.lab.slots import leases
 from lib.lab.whole import record, whole
-from mooring.commands import schemas
+from mooring.commands import main, schemas
 from tests.harness import testing
-from tests.harness.daemons import lab_tool
+from tests.harness.daemons import lab_tool, output_forms
 from tests.harness.docs import pages
 
 LIMIT_S = 900
 COMPONENTS = (ccm.NAME, csi.NAME, discoverer.NAME)
-STEPS = 12
+STEPS = 14
 DEMO = (
     "flavors discovered",
     "Service created: address",
@@ -163,6 +165,49 @@ def test_the_status_is_a_document(tool: lab_tool.LabTool) -> None:
 
 
 @pytest.mark.usefixtures("up")
+def listed(tool: lab_tool.LabTool) -> dict[str, tuple[str, ...]]:
+    """Return the commands that print objects of this lab, with their arguments."""
+    lab = record.read(tool.where)
+    assert lab is not None
+    reach = (
+        f"--kubeconfig={control_plane.admin_kubeconfig(tool.where)}",
+        f"--cloud-config={tool.where.state / 'cloud.conf'}",
+    )
+    named = (*reach, "--cluster-name=mooring-lab")
+    return {
+        "doctor ccm": reach,
+        "get nodes": reach[:1],
+        "get services": reach[:1],
+        "get volumes": reach[:1],
+        "lab status": (),
+        "orphans": named,
+        "plan nodes": reach,
+        "plan routes": (*reach, f"--cluster-cidr={ccm.POD_CIDR}"),
+        "plan services": named,
+        "plan volumes": reach[:1],
+    }
+
+
+def test_objects_are_right_in_each_form_of_output(tool: lab_tool.LabTool) -> None:
+    """Terminals of 80 and 200 columns, a pipe, NO_COLOR and JSON; prints each."""
+    commands = dict(output_forms.leaves(main.commands))
+    env = {**tool.env, "HOME": str(tool.where.state)}
+    env.pop("COLUMNS")
+
+    def run(command: Sequence[str], form: output_forms.Form) -> output_forms.Output:
+        output = output_forms.run(command, form, env)
+        print(f"$ {command} {form}: {output.code}\n{output.plain}{output.err}")
+        return output
+
+    wrong = {
+        words: output_forms.problems(
+            commands[words], functools.partial(run, [*words.split(), *arguments])
+        )
+        for words, arguments in listed(tool).items()
+    }
+    assert {words: problems for words, problems in wrong.items() if problems} == {}
+
+
 def test_a_daemon_that_is_killed_is_restarted(tool: lab_tool.LabTool) -> None:
     """As a kubelet does: with its command and variables, so that it serves again."""
     where, name = tool.where, discoverer.NAME
