@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from lib.cloud import checkup, provider_id
 from lib.cloud.model import InstanceRef
-from lib.cloud.zvirt import client
+from lib.cloud.zvirt import client, searching
 from lib.cloud.zvirt.documents import Item
 from lib.cloud.zvirt.instances import lists
 
@@ -32,7 +32,9 @@ def problems(
     ]
     items: dict[str, Item] = {}
     for text in lists.searches((), {ref.node_name for ref in managed}):
-        read = lists.find(access, text, lists.FOLLOW, None, timeout_s)
+        read = searching.find(
+            access, lists.VMS, text, lists.FOLLOW, timeout_s=timeout_s
+        )
         items |= {item.id: item for item in read}
     by_name = collections.defaultdict(list)
     for item in items.values():
