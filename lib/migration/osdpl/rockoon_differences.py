@@ -28,7 +28,7 @@ DIFFERENCES = (
         " public endpoints",
         "on",
         "off; certificates are set, nothing terminates TLS",
-        "reported as unsupported where a spec turns them on; a gateway of your"
+        "named by the condition Accepted unless the spec decides; a gateway of your"
         " own terminates TLS",
     ),
     RockoonDifference(
@@ -36,6 +36,31 @@ DIFFERENCES = (
         "DEBUG for cinder, neutron, nova and octavia",
         "INFO",
         "set `features.logging`",
+    ),
+    RockoonDifference(
+        "preset: filters of Nova's scheduler",
+        "a list with NUMA, aggregates, SameHost, DifferentHost and others",
+        "defaults of the chart",
+        "set `conf.nova.filter_scheduler.enabled_filters`",
+    ),
+    RockoonDifference(
+        "preset: who may migrate servers",
+        "members of the project (policies of Nova and Horizon)",
+        "administrators",
+        "set `features.policies.nova`",
+    ),
+    RockoonDifference(
+        "preset: gcache of Galera",
+        "1024M",
+        "default of the chart",
+        "a member that was away longer gets a full copy: set"
+        " `conf.database.config_override`",
+    ),
+    RockoonDifference(
+        "preset: iSCSI on compute nodes, flavors for tests",
+        "on, m1.extra_tiny_test and m1.tiny_test",
+        "defaults of the chart",
+        "set `conf.enable_iscsi` and `bootstrap.structured.flavors`",
     ),
     RockoonDifference(
         "metering of Neutron",

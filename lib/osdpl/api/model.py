@@ -123,7 +123,8 @@ class Rendered:
     """Desired releases.
 
     fingerprint: SHA-256 of the effective spec. ignored: a text per field of the spec
-    that has no effect, with its path.
+    that has no effect, with its path. defaults: texts about defaults of the reference's
+    presets that are not applied.
     """
 
     bundles: tuple[Bundle, ...]
@@ -131,3 +132,4 @@ class Rendered:
     openstack_version: str
     fingerprint: str
     ignored: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()

@@ -127,15 +127,18 @@ def whole(services: Mapping[str, ServiceState]) -> Phase:
 
 
 def of_services(
-    services: Mapping[str, ServiceState], ignored: Sequence[str] = ()
+    services: Mapping[str, ServiceState],
+    ignored: Sequence[str] = (),
+    defaults: Sequence[str] = (),
 ) -> tuple[Condition, ...]:
     """Return the conditions of an OpenStackDeployment that is served.
 
-    ignored: texts about the fields of the spec that have no effect.
+    ignored: texts about the fields of the spec that have no effect. defaults: about
+    defaults of the reference that are not applied.
     """
     phase = whole(services)
     return (
-        accepted(ignored),
+        accepted(ignored, defaults),
         Condition(
             APPLIED,
             phase is Phase.APPLIED,
@@ -251,11 +254,15 @@ def deleting(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     )
 
 
-def accepted(ignored: Sequence[str]) -> Condition:
-    """Return the condition of a valid spec; it names the fields without effect."""
+def accepted(ignored: Sequence[str], defaults: Sequence[str] = ()) -> Condition:
+    """Return the condition of a valid spec; it names the fields without effect.
+
+    defaults: of the reference that are not applied.
+    """
     if not ignored:
-        return Condition(ACCEPTED, True, "Accepted")
-    words = f"fields without effect: {'; '.join(ignored)}"
+        words = "; ".join(defaults)
+        return Condition(ACCEPTED, True, "Accepted", words[:MESSAGE_MAX])
+    words = "; ".join((f"fields without effect: {'; '.join(ignored)}", *defaults))
     return Condition(ACCEPTED, True, FIELDS_IGNORED, words[:MESSAGE_MAX])
 
 

@@ -241,7 +241,9 @@ def _conditions(
     fact, and one Event.
     """
     rendered = snapshot.desired.rendered
-    reported = conditions.of_services(services, ignored(snapshot, rendered))
+    texts = ignored(snapshot, rendered)
+    defaults = rendered.defaults if rendered is not None else ()
+    reported = conditions.of_services(services, texts, defaults)
     counts = [
         snapshot.workloads.count(state.name) for state in all_states if state.release
     ]

@@ -12,6 +12,7 @@ from lib.osdpl.values import (
     ignored,
     layers,
     node_values,
+    presets,
     unsupported,
 )
 from lib.osdpl.values.context import Context
@@ -68,6 +69,7 @@ def render(inputs: Inputs) -> model.Rendered:
         openstack_version=version,
         fingerprint=hashing.digest(confidential.masked(written.spec)),
         ignored=ignored.fields(shown, layers.services(spec)),
+        defaults=tuple(presets.not_applied(shown)),
     )
 
 

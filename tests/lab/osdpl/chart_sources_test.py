@@ -147,6 +147,8 @@ def given(chart: Chart) -> dict[str, object]:
     for workload in chart.workloads:
         if workload.replicas:
             put(tree, f"pod.replicas.{workload.replicas}", 2)
+        if workload.cluster_ip:
+            put(tree, workload.cluster_ip, "None")
         if workload.budget:
             budget = f"pod.lifecycle.disruption_budget.{workload.budget}"
             put(tree, f"{budget}.min_available", 1)
@@ -197,7 +199,10 @@ def test_a_missing_value_fails_with_its_path(name: str, where: places.Places) ->
     documents = render(where, chart, values)
     kinds = {str(document["kind"]) for document in documents}
     assert {workload.kind.value for workload in chart.workloads} <= kinds
-    for path in (f"images.tags.{chart.images[0]}", *chart.required[:1]):
+    # Images of other programs than OpenStack's are those of the chart.
+    others = contract.OTHER_IMAGES
+    own = [f"images.tags.{key}" for key in chart.images if key not in others]
+    for path in (*own[:1], *chart.required[:1]):
         with pytest.raises(lab_errors.LabError, match=f"{path} is missing"):
             render(where, chart, without(values, path))
     for path, default in sorted(chart.public.items())[:1]:
