@@ -113,6 +113,7 @@ LASTING = (
     errors.Forbidden,
     errors.QuotaExceeded,
     errors.LimitReached,
+    errors.Unplaceable,
 )
 """How a write fails as long as neither its object nor the cloud is changed."""
 REFUSED = (*LASTING, errors.NotFound)

@@ -257,6 +257,8 @@ class ParentMachines:
     spec: Json = dataclasses.field(default_factory=lambda: dict(SPEC))
     read_bootstrap: ReadBootstrap = contract.read_bootstrap
 
+    starts_again = False
+
     def __post_init__(self) -> None:
         self.access: parent.Parent | None = None
         self.restart()

@@ -179,6 +179,7 @@ class Machines:
     """Implements the contract's `Ground`; the cloud outlives the process."""
 
     cluster_id = "cluster-1"
+    starts_again = False
 
     def __init__(self) -> None:
         self._clock = clock.Clock()

@@ -33,7 +33,8 @@ class Ground(Protocol):
     """A cloud of machines, and the means to change it.
 
     machines: those of one process; `restart` replaces them. cluster_id: whose
-    ownership tag they carry. bootstrap data of all contains SECRET.
+    ownership tag they carry. starts_again: whether a stopped one is started, as the
+    reference does it there. bootstrap data of all contains SECRET.
     """
 
     @property
@@ -41,6 +42,9 @@ class Ground(Protocol):
 
     @property
     def cluster_id(self) -> str: ...
+
+    @property
+    def starts_again(self) -> bool: ...
 
     def facts(self, name: str) -> Facts:
         """Return the facts of a new machine, with bootstrap data."""
@@ -156,6 +160,10 @@ class Served:
         self.steps.append(step)
         result = self.ground.machines.apply(step)
         self.id = result.id or self.id
+        recorded = {**self.facts.recorded, **dict(result.annotations)}
+        self.facts = dataclasses.replace(
+            self.facts, recorded={k: v for k, v in recorded.items() if v is not None}
+        )
         return result
 
     def wait(self) -> GateState:
@@ -315,16 +323,21 @@ class Contract:
         assert any(field in problem.message for problem in plan.problems)
         assert worker.settle().problems == ()
 
-    def test_a_stopped_machine_is_reported_and_not_repaired(
+    def test_a_stopped_machine_is_reported_and_stays_provisioned(
         self, ground: Ground
     ) -> None:
+        """It is started where the reference does that; an Event then reports it."""
         still = Served(ground, ground.facts("still"))
         still.settle()
         ground.stop("still")
-        plan = still.settle()
-        assert still.steps == []
+        plan = still.plan()
         assert reason_of(plan) == (False, Reason.STOPPED)
         assert plan.results.is_provisioned
+        starts = ground.starts_again
+        assert (bool(plan.notices), plan.backs_off) == (starts, starts)
+        plan = still.settle()
+        after = (True, Reason.RUNNING) if starts else (False, Reason.STOPPED)
+        assert (len(still.steps), reason_of(plan)) == (int(starts), after)
         still.settle(gone=True)
 
     def test_a_machine_deleted_by_others_is_reported_and_not_recreated(

@@ -20,6 +20,7 @@ from lib.cloud.dvp.load_balancers import desired_service
 from lib.cloud.dvp.machines import machine_reasons
 from lib.cloud.openstack.load_balancers.spec import reasons
 from lib.cloud.openstack.routes import desire
+from lib.cloud.zvirt.machines import vm_reasons
 from lib.discovery import model as discovery_model
 from lib.doctor import model as doctor_model
 from lib.helm import model as helm_model
@@ -62,13 +63,17 @@ STATES = {
     *(machines.Reason.PAUSED, machines.Reason.NOT_PAUSED),
     machine_reasons.DvpMachineReason.PARTS_READY,
     machine_reasons.DvpMachineReason.SPEC_APPLIED,
+    vm_reasons.ZvirtMachineReason.NO_ADDRESS,
+    vm_reasons.ZvirtMachineReason.SPEC_APPLIED,
+    clusters_model.PlaceReason.NOT_VERIFIED,
     clusters_model.ClusterReason.PROVISIONED,
     clusters_model.ClusterReason.WAITING_FOR_MACHINES,
     clusters_model.ClusterReason.CLEANING_UP,
     clusters_model.ClusterReason.OTHER_FINALIZERS,
     clusters_model.PlaceReason.WAITING_FOR_CLOUD,
 }
-"""Reasons of conditions of machines and clusters that are no Events: docs/capdvp.md."""
+"""Reasons of conditions of machines and clusters that are no Events: docs/capdvp.md,
+docs/capz.md."""
 
 
 def event_reasons() -> Names:
@@ -82,6 +87,7 @@ def event_reasons() -> Names:
         desire.NeutronReason,
         machines.Reason,
         machine_reasons.DvpMachineReason,
+        vm_reasons.ZvirtMachineReason,
         clusters_model.ClusterReason,
         clusters_model.PlaceReason,
     )

@@ -71,7 +71,7 @@ def _provision(
         actions.append(model.SetEndpoint(snapshot.endpoint))
     match snapshot.place:
         case Unknown(error):
-            state = ConditionState(None, PlaceReason.WAITING_FOR_CLOUD, error.summary)
+            state = ConditionState(None, PlaceReason.NOT_VERIFIED, error.summary)
             actions += _waiting(snapshot, now, rules, state)
             return Outcome(tuple(actions), failure=error)
         case Seen(Problem() as problem):

@@ -39,7 +39,7 @@ class ClusterReason(steps.ProblemReason):
 class PlaceReason(steps.ProblemReason):
     """Reasons of clusters in a cloud that has `MachineClusters`, beside its own."""
 
-    WAITING_FOR_CLOUD = "WaitingForCloud"
+    NOT_VERIFIED = "ClusterNotVerified"
     """The cloud does not answer whether what the cluster refers to exists."""
 
 

@@ -69,7 +69,7 @@ def test_a_cloud_that_does_not_answer_is_no_failure(
     process = make_cluster_process(clusters)
     process.settle(quiet_s=1.0)
     status, reason, message = clusters.condition()
-    assert (status, reason) == ("Unknown", "WaitingForCloud")
+    assert (status, reason) == ("Unknown", "ClusterNotVerified")
     assert "the engine is down" in message
     assert not {"failureReason", "failureMessage"} & set(clusters.get()["status"])
     process.settle()

@@ -1,0 +1,1 @@
+"""Machines of Cluster API on zVirt: VMs of one engine cluster, and their boot disks."""
