@@ -52,6 +52,8 @@ _DROPPED = (
     *("usr/lib/*/perl*", "usr/lib/*/audit/*", "usr/lib/*/e2initrd_helper"),
     *("usr/lib/initramfs-tools/*", "usr/lib/mime/*", "usr/lib/valgrind/*"),
     *("usr/lib/btrfs-progs/*", "usr/lib/xfsprogs/*", "usr/lib/*/e2fsprogs/*"),
+    # libxml2 uses the other libraries of ICU.
+    *(f"usr/lib/*/libicu{name}.so.*" for name in ("i18n", "io", "test", "tu")),
     *("usr/lib/tmpfiles.d/*", "usr/lib/sysctl.d/*", "usr/lib/e2fsprogs/*"),
     *("usr/lib/locale/*", "usr/share/zoneinfo/right/*", "usr/share/zoneinfo/posix/*"),
     *(

@@ -51,6 +51,7 @@ _LEAST: Mapping[str, int] = {
     "silence": 3,
 }
 """Number of words that each rule needs."""
+RULE_NAMES = tuple(_LEAST)
 
 
 @dataclasses.dataclass(slots=True)

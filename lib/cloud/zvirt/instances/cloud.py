@@ -27,6 +27,8 @@ READ_TIMEOUT_S = 120.0
 """Of all reads of one observation."""
 NAMES_KEEP_S = 600.0
 """For which names of clusters and templates are kept."""
+HIDDEN_KEEP_S = 30.0
+"""For which they are kept while the cluster of a VM is hidden."""
 SINGLY = 2
 """Up to this number of instances are read one by one."""
 _NAMELESS = Unknown(
@@ -312,7 +314,8 @@ class EngineInstances:
     def _known_names(self, items: Collection[Item]) -> translate.PlaceNames:
         """Return names of clusters and templates; those of new ones are read."""
         needed = _named_ids(items)
-        is_old = self._clock() - self._names_at >= NAMES_KEEP_S
+        keep_s = NAMES_KEEP_S if _shows_clusters(self._names, items) else HIDDEN_KEEP_S
+        is_old = self._clock() - self._names_at >= keep_s
         if self._names is None or is_old or not needed <= self._asked_names:
             self._names = lists.names(self._access)
             self._names_at, self._asked_names = self._clock(), needed
@@ -340,8 +343,11 @@ class EngineInstances:
     ) -> Observation[Instance]:
         if not isinstance(observation, Seen):
             return observation
-        rules = self._rules.addresses
-        return Seen(translate.instance(observation.value, rules, names))
+        item = observation.value
+        if names is not None and translate.cluster_id(item) not in names.places:
+            # A Node that is initialised now would never get the labels.
+            return Unknown(_hidden_cluster(item))
+        return Seen(translate.instance(item, self._rules.addresses, names))
 
     def _bare(self, observation: Observation[Item]) -> Observation[Instance]:
         """Return an instance of which no addresses were read."""
@@ -356,6 +362,22 @@ def _item(observation: Observation[_NamedVm]) -> Observation[Item]:
     if isinstance(observation, Seen):
         return Seen(observation.value.item)
     return observation
+
+
+def _shows_clusters(
+    names: translate.PlaceNames | None, items: Collection[Item]
+) -> bool:
+    """Report whether the cluster of each VM has a name."""
+    clusters = {id_ for item in items if (id_ := translate.cluster_id(item))}
+    return names is not None and clusters <= names.places.keys()
+
+
+def _hidden_cluster(item: Item) -> errors.CloudError:
+    return errors.Forbidden(
+        f"the engine does not show cluster {translate.cluster_id(item) or 'of the VM'}",
+        operation="list clusters",
+        resource=str(item.entity.name or item.id),
+    )
 
 
 def _named_ids(items: Collection[Item]) -> frozenset[str]:

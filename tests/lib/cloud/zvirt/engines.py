@@ -4,6 +4,7 @@ import collections
 import datetime
 from collections.abc import Callable, Mapping
 
+from lib.cloud import errors
 from lib.cloud.zvirt import client, config, http
 from lib.lab.kube import pki
 from lib.lab.zvirt import seed
@@ -77,7 +78,9 @@ class Simulated:
         target = url.removeprefix(HOST)
         self.requests[f"{method} {target.partition('?')[0]}"] += 1
         reply = self._stage.service.handle(method, target, names, body or b"")
-        assert reply is not None
+        if reply is None or reply.broken:
+            text = "no response in time" if reply is None else "the connection ended"
+            raise errors.Unavailable(text, operation=f"{method} {target}")
         headers = {"content-type": reply.content_type, **reply.headers}
         return http.EngineResponse(reply.status, reply.body, headers)
 

@@ -11,12 +11,11 @@ from lib.lab.images import description, package_lock
 ROOT = pathlib.Path()
 
 
-NO_IMAGE = {"mooring", "zvirt-ccm"}
-"""The tool runs on its user's machine; that of zvirt-ccm comes with its chart."""
+NO_IMAGE = {"mooring"}
+"""The tool runs on its user's machine."""
 
 
 def test_each_component_has_one_image() -> None:
-    """The tool is none: it runs at an administrator, and carries the whole lab."""
     components = {
         name
         for file in ROOT.glob("cmd/*/BUILD")

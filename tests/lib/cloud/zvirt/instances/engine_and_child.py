@@ -12,6 +12,8 @@ from tests.harness.zvirt.vms_of_nodes import Vms
 from tests.lib.cloud.zvirt.engines import SETTINGS, Simulated
 from tests.lib.lab.zvirt.stage import Stage
 
+GONE = "zvirt://00000000-0000-4000-9000-000000000001"
+
 
 class Ground:
     """Implements `walk.WalkGround`: a cluster and an engine.
@@ -19,11 +21,14 @@ class Ground:
     counts: requests to the engine by kind.
     """
 
-    def __init__(self, rules: cloud.InstanceRules | None = None) -> None:
+    def __init__(
+        self, rules: cloud.InstanceRules | None = None, other: "Ground | None" = None
+    ) -> None:
+        """other: a cluster of the same engine; None: the engine is a new one."""
         self.now_s = 1000.0
         self.api = fake_api.FakeApi(lambda: walk.NOW)
-        self.stage = Stage()
-        self.vms = Vms(self.stage.service)
+        self.stage: Stage = Stage() if other is None else other.stage
+        self.vms: Vms = Vms(self.stage.service) if other is None else other.vms
         self.rules = rules or cloud.InstanceRules(topology=True)
         self.acting = "reading"
         self.actions = collections.Counter[str]()
@@ -76,6 +81,11 @@ class Ground:
             {kind: count for kind, count in counts.items() if "sso/" not in kind}
         )
 
+    @property
+    def sent(self) -> frozenset[str]:
+        """Methods and paths of all requests, also of those for tokens."""
+        return frozenset(self._simulated.requests)
+
     def node(
         self,
         name: str,
@@ -86,3 +96,19 @@ class Ground:
     ) -> None:
         """Create a Node. vm: ID of its VM; provider_id precedes it."""
         walk.put_node(self.api, name, taints, ready, provider_id or f"zvirt://{vm}")
+
+
+def everything() -> Ground:
+    """Set up one Node for every thing the flow does, and two it must leave alone."""
+    ground = Ground()
+    vms = {name: ground.vms.boot(name) for name in ("new-1", "new-2", "steady", "back")}
+    vms["off"] = ground.vms.create("off")
+    ground.node("new-1", walk.NEW, walk.MINE)
+    ground.node("new-2", walk.NEW)
+    ground.node("steady", walk.MINE, vm=vms["steady"])
+    ground.node("off", walk.MINE, vm=vms["off"], ready="Unknown")
+    ground.node("back", walk.SHUT, vm=vms["back"])
+    ground.node("gone", ready="Unknown", provider_id=GONE)
+    ground.node("gone-new", walk.NEW, ready="Unknown")
+    ground.node("static", ready="Unknown", provider_id="static://a/b")
+    return ground

@@ -5,25 +5,7 @@ import pytest
 from lib.kube import nodes as kube_nodes
 from lib.lab.zvirt import seed
 from tests.harness.nodes import walk
-from tests.lib.cloud.zvirt.instances.engine_and_child import Ground
-
-GONE = "zvirt://00000000-0000-4000-9000-000000000001"
-
-
-def everything() -> Ground:
-    """Set up one Node for every thing the flow does, and two it must leave alone."""
-    ground = Ground()
-    vms = {name: ground.vms.boot(name) for name in ("new-1", "new-2", "steady", "back")}
-    vms["off"] = ground.vms.create("off")
-    ground.node("new-1", walk.NEW, walk.MINE)
-    ground.node("new-2", walk.NEW)
-    ground.node("steady", walk.MINE, vm=vms["steady"])
-    ground.node("off", walk.MINE, vm=vms["off"], ready="Unknown")
-    ground.node("back", walk.SHUT, vm=vms["back"])
-    ground.node("gone", ready="Unknown", provider_id=GONE)
-    ground.node("gone-new", walk.NEW, ready="Unknown")
-    ground.node("static", ready="Unknown", provider_id="static://a/b")
-    return ground
+from tests.lib.cloud.zvirt.instances.engine_and_child import Ground, everything
 
 
 @pytest.fixture(scope="module")
