@@ -1,18 +1,10 @@
-"""Meadow: a cloud that lives in memory, written from lib/cloud alone.
-
-It differs from OpenStack wherever the vocabulary allows it: every write is complete
-when it returns, load balancers are found by name and have no gates, there are no zones,
-no instance types, no clones, no lists of volumes. It proves that the flows, the edges
-and the daemons know no provider.
-"""
+"""Meadow: instances of a cloud that lives in memory, written from lib/cloud alone."""
 
 import dataclasses
-import json
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
-from lib.cloud import catalog, errors
-from lib.cloud.catalog import CatalogPart, StorageType
+from lib.cloud import errors
 from lib.cloud.model import (
     Absent,
     Instance,
@@ -23,9 +15,6 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.cloud.protocol import Cloud
-from tests.third.balancers import MeadowLoadBalancers, Relay
-from tests.third.volumes import Brick, MeadowVolumes
 
 NAME = "meadow"
 SCHEME = f"{NAME}://"
@@ -36,24 +25,7 @@ class World:
     """What the cloud holds; it outlives every process that works on it."""
 
     instances: dict[InstanceId, Instance] = dataclasses.field(default_factory=dict)
-    relays: dict[str, Relay] = dataclasses.field(default_factory=dict)
-    bricks: dict[str, Brick] = dataclasses.field(default_factory=dict)
-    classes: tuple[str, ...] = ("fast", "slow")
     lock: threading.RLock = dataclasses.field(default_factory=threading.RLock)
-
-    def open(self) -> Cloud:
-        """Open the cloud, as an entry point does."""
-        return Cloud(
-            NAME,
-            instances=MeadowInstances(self),
-            load_balancers=MeadowLoadBalancers(self.relays, self.lock),
-            volumes=MeadowVolumes(self.bricks, self.classes, self.has, self.lock),
-            catalog=MeadowCatalog(self),
-        )
-
-    def has(self, instance_id: str) -> bool:
-        """Report whether there is such an instance."""
-        return instance_id in self.instances
 
 
 def provider_id(instance_id: str) -> str:
@@ -115,40 +87,3 @@ class MeadowInstances:
             text = f"{len(matches)} instances have the name {ref.node_name!r}"
             return Unknown(errors.Ambiguous(text, operation="find instance"))
         return Seen(matches[0]) if matches else Absent(by_id=bool(ref.provider_id))
-
-
-class MeadowCatalog:
-    """Implements `lib.cloud.catalog.Catalog`; it has no conditions, nor types."""
-
-    parts = frozenset(
-        {CatalogPart.DOCUMENT, CatalogPart.VOLUMES, CatalogPart.STORAGE_TYPES}
-    )
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
-        """See the protocol."""
-        with self._world.lock:
-            types = tuple(StorageType(n, f"id-{n}") for n in self._world.classes)
-            bricks = tuple(self._world.bricks.values())
-        document = json.dumps({"kind": "MeadowDiscoveryData", "zones": ["meadow"]})
-        volumes = tuple(
-            catalog.CatalogVolume(brick.id, brick.name, brick.created_at)
-            for brick in bricks
-            if brick.cluster == request.cluster_id
-        )
-        asked = request.parts
-        return catalog.CatalogReading(
-            document=(
-                Seen(catalog.Document(document.encode()))
-                if CatalogPart.DOCUMENT in asked
-                else None
-            ),
-            volumes=Seen(volumes) if CatalogPart.VOLUMES in asked else None,
-            storage_types=Seen(types) if CatalogPart.STORAGE_TYPES in asked else None,
-        )
-
-    def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
-        """See the protocol."""
-        return Seen(type_id in [f"id-{name}" for name in self._world.classes])
