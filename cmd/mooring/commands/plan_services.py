@@ -86,13 +86,14 @@ def services(  # noqa: PLR0913 - one argument for each option
 
         reach.quiet()
         described = target.configured()
-        described.plans()  # refused here where load balancers are disabled
+        balancers, explain = described.plans()  # refused here where they are disabled
         api = target.api()
         manager = daemon.ManagerDeployment.of(target.provider, api)
         configured = forwarding(
             described, manager, forwarded_annotations, forwards_external_ips
         )
-        balancers, explain = configured.plans()
+        if configured is not described:
+            balancers, explain = configured.plans()
         request = previews.ServicesRequest(
             manager.value("--cluster-id", cluster_id, configured.cluster_id),
             manager.value("--cluster-name", cluster_name, "kubernetes"),
