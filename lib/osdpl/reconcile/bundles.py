@@ -11,7 +11,7 @@ from lib.osdpl.api import annotations, hashing, model
 from lib.osdpl.api.model import Document
 from lib.osdpl.reconcile.actions import DeleteBundle
 from lib.osdpl.reconcile.snapshot import Snapshot
-from lib.osdpl.reconcile.states import DIGEST_LABEL, ReleaseState, State, owned
+from lib.osdpl.reconcile.states import DIGEST_LABEL, ReleaseState, State, Why, owned
 from lib.osdpl.values import graph, required_secrets
 from lib.process import redaction
 
@@ -181,16 +181,15 @@ def _results(statuses: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 def _release_status(snapshot: Snapshot, state: ReleaseState) -> dict[str, Any]:
     ready, total = snapshot.workloads.count(state.name)
-    is_in_sync = state.state is State.IN_SYNC
+    is_in_sync, progress = state.state is State.IN_SYNC, state.progress
+    is_failed = progress.why is Why.FAILED
     described: dict[str, Any] = {
         "namespace": snapshot.namespace,
         "success": is_in_sync,
         "ready": is_in_sync and ready == total,
         "state": state.state.value,
-        "message": (
-            (state.failure or state.waits)[:MESSAGE_MAX] if state.is_failed else ""
-        ),
-        "waitingFor": "" if state.is_failed else state.waits[:MESSAGE_MAX],
+        "message": progress.message[:MESSAGE_MAX] if is_failed else "",
+        "waitingFor": "" if is_failed else state.waits[:MESSAGE_MAX],
         "workloads": f"{ready}/{total}",
     }
     if state.release is not None:

@@ -10,7 +10,7 @@ from lib.osdpl.api import annotations, model
 from lib.osdpl.api.model import Document
 from lib.osdpl.reconcile import bundles, upgrade
 from lib.osdpl.reconcile.snapshot import Refused, Snapshot
-from lib.osdpl.reconcile.states import ReleaseState, State, Step
+from lib.osdpl.reconcile.states import ReleaseState, Why
 from lib.osdpl.rules import openstack
 
 ACCEPTED = "Accepted"
@@ -45,6 +45,21 @@ _REASONS = {
     Phase.WAITING: "Waiting",
     Phase.FAILED: "Failed",
     Phase.REFUSED: "Refused",
+}
+
+
+WORST = (
+    *(Phase.FAILED, Phase.DELETING, Phase.APPLYING, Phase.WAITING),
+    Phase.REFUSED,
+)
+_PHASES: Mapping[Why, Phase] = {
+    Why.FAILED: Phase.FAILED,
+    Why.INVALID: Phase.FAILED,
+    Why.DELETING: Phase.DELETING,
+    Why.RUNNING: Phase.APPLYING,
+    Why.DUE: Phase.APPLYING,
+    Why.WAITING: Phase.WAITING,
+    Why.DONE: Phase.APPLIED,
 }
 
 
@@ -87,25 +102,17 @@ def refused(reason: Refused, message: str) -> tuple[Condition, ...]:
 
 
 def of_service(states: Iterable[ReleaseState]) -> ServiceState:
-    """Return the state of a service from that of its releases."""
-    releases = list(states)
-    failed = [
-        release
-        for release in releases
-        if release.is_failed or release.state is State.INVALID
-    ]
-    if failed:
-        cause = failed[0].failure or failed[0].waits
-        return ServiceState(Phase.FAILED, cause or "the last run failed")
-    if any(release.step is Step.DELETE for release in releases):
-        return ServiceState(Phase.DELETING)
-    if any(release.is_running or release.can_run for release in releases):
-        return ServiceState(Phase.APPLYING)
-    waiting = [release for release in releases if release.state is not State.IN_SYNC]
-    if waiting:
-        names = ", ".join(release.name for release in waiting)
-        return ServiceState(Phase.WAITING, f"{names}: waiting for {waiting[0].waits}")
-    return ServiceState(Phase.APPLIED)
+    """Return the state of a service: that of its releases which are worst."""
+    releases = [(release.name, release.progress) for release in states]
+    phases = {_PHASES[progress.why] for _, progress in releases}
+    phase = next((phase for phase in WORST if phase in phases), Phase.APPLIED)
+    rows = [row for row in releases if _PHASES[row[1].why] is phase]
+    if phase is Phase.FAILED:
+        return ServiceState(phase, rows[0][1].message or "the last run failed")
+    if phase is not Phase.WAITING:
+        return ServiceState(phase)
+    names = ", ".join(name for name, _ in rows)
+    return ServiceState(phase, f"{names}: waiting for {rows[0][1].message}")
 
 
 def of_refusal(refusal: model.Refusal) -> ServiceState:
@@ -118,12 +125,8 @@ def of_refusal(refusal: model.Refusal) -> ServiceState:
 
 def whole(services: Mapping[str, ServiceState]) -> Phase:
     """Return the state of the deployment: the worst state of its services."""
-    order = (
-        *(Phase.FAILED, Phase.DELETING, Phase.APPLYING, Phase.WAITING),
-        Phase.REFUSED,
-    )
     phases = {service.phase for service in services.values()}
-    return next((phase for phase in order if phase in phases), Phase.APPLIED)
+    return next((phase for phase in WORST if phase in phases), Phase.APPLIED)
 
 
 def of_services(

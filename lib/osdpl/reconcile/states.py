@@ -38,6 +38,34 @@ class Step(enum.StrEnum):
     REFUSED = "refused"
 
 
+class Why(enum.StrEnum):
+    """Why a release is not as desired yet; the worst first."""
+
+    FAILED = "failed"
+    """Its last run has failed."""
+    INVALID = "invalid"
+    """It cannot be applied as the spec is."""
+    DELETING = "deleting"
+    RUNNING = "running"
+    """A job works on it."""
+    DUE = "due"
+    """Its step can be taken now."""
+    WAITING = "waiting"
+    """For another release, or for what it needs."""
+    DONE = "done"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a release is: what services, HelmBundles and conditions show of it.
+
+    message: of the failure, or what it waits for; empty: there is nothing to say.
+    """
+
+    why: Why
+    message: str = ""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReleaseState:
     """One release.
@@ -68,6 +96,20 @@ class ReleaseState:
     is_failed: bool = False
     failure: str = ""
     wait_s: float | None = None
+
+    @property
+    def progress(self) -> Progress:
+        """Why it is not as desired yet."""
+        if self.is_failed or self.state is State.INVALID:
+            why = Why.FAILED if self.is_failed else Why.INVALID
+            return Progress(why, self.failure or self.waits)
+        if self.step is Step.DELETE:
+            return Progress(Why.DELETING, self.waits)
+        if self.is_running or self.can_run:
+            return Progress(Why.RUNNING if self.is_running else Why.DUE)
+        if self.state is State.IN_SYNC:
+            return Progress(Why.DONE)
+        return Progress(Why.WAITING, self.waits)
 
     @property
     def can_run(self) -> bool:
