@@ -27,7 +27,7 @@ variable "clusterConfiguration" {
 }
 
 variable "providerClusterConfiguration" {
-  description = "The whole OpenStackClusterConfiguration; docs/layouts.md lists its fields."
+  description = "The whole OpenStackClusterConfiguration; docs/layout-changes.md lists its fields."
   type        = any
 
   validation {

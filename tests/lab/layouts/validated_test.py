@@ -89,7 +89,7 @@ FAULTS = {
     ),
     "an attribute that is read-only": Fault(
         "floating-ip",
-        "  pool = var.pool",
+        "  pool        = var.pool",
         "  pool = var.pool\n  all_tags = []",
         "all_tags",
     ),

@@ -80,6 +80,11 @@ output "cluster_tag" {
   value       = "${local.key}=${var.cluster_uuid}"
 }
 
+output "owner" {
+  description = "Description of objects of this cluster, which is set at creation; tags follow in a second request."
+  value       = "Kubernetes cluster ${var.cluster.cloud.prefix}, ${local.key}=${var.cluster_uuid}"
+}
+
 output "tags" {
   description = "Tags of objects of Neutron, of which the first is the ownership tag."
   value       = concat(["${local.key}=${var.cluster_uuid}"], [for name, text in local.tags : "${name}=${text}"])

@@ -16,6 +16,11 @@ variable "port_id" {
   type        = string
 }
 
+variable "owner" {
+  description = "Description of each object: it has the ownership tag from its creation on, also where OpenTofu is ended before it sets tags."
+  type        = string
+}
+
 variable "tags" {
   description = "Tags of a new address."
   type        = list(string)
@@ -24,8 +29,9 @@ variable "tags" {
 resource "openstack_networking_floatingip_v2" "floating_ip" {
   count = var.existing == "" ? 1 : 0
 
-  pool = var.pool
-  tags = var.tags
+  pool        = var.pool
+  description = "${var.owner}, pool ${var.pool}"
+  tags        = var.tags
 }
 
 resource "openstack_networking_floatingip_associate_v2" "floating_ip" {

@@ -23,6 +23,11 @@ variable "ipv6" {
   default     = false
 }
 
+variable "owner" {
+  description = "Description of each object: it has the ownership tag from its creation on, also where OpenTofu is ended before it sets tags."
+  type        = string
+}
+
 variable "tags" {
   description = "Tags of the group; rules have none."
   type        = list(string)
@@ -40,7 +45,7 @@ locals {
 
 resource "openstack_networking_secgroup_v2" "kube" {
   name        = var.name
-  description = "Nodes of the Kubernetes cluster ${var.name}"
+  description = var.owner
   tags        = var.tags
 }
 

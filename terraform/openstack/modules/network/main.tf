@@ -26,6 +26,11 @@ variable "is_secured" {
   type        = bool
 }
 
+variable "owner" {
+  description = "Description of each object: it has the ownership tag from its creation on, also where OpenTofu is ended before it sets tags."
+  type        = string
+}
+
 variable "tags" {
   description = "Tags; the first is the ownership tag."
   type        = list(string)
@@ -42,20 +47,31 @@ data "openstack_networking_subnet_ids_v2" "tagged" {
   tags = [var.tags[0]]
 }
 
+# OpenTofu was ended before it set the tags.
+data "openstack_networking_subnet_ids_v2" "described" {
+  name        = var.name
+  description = var.owner
+}
+
+locals {
+  owned = concat(data.openstack_networking_subnet_ids_v2.tagged.ids, data.openstack_networking_subnet_ids_v2.described.ids)
+}
+
 # A second network of one name makes every later lookup by name ambiguous.
 data "openstack_networking_subnet_ids_v2" "named" {
   name = var.name
 
   lifecycle {
     postcondition {
-      condition     = var.adopt_untagged && length(self.ids) <= 1 || length(setsubtract(self.ids, data.openstack_networking_subnet_ids_v2.tagged.ids)) == 0
-      error_message = "clusterConfiguration.cloud.prefix is ${jsonencode(var.name)}, which is in use: subnets ${join(", ", setsubtract(self.ids, data.openstack_networking_subnet_ids_v2.tagged.ids))} have that name and not the tag ${var.tags[0]}. Choose another prefix; if the subnet is in this step's state, set adoptUntagged = true for one apply."
+      condition     = var.adopt_untagged && length(self.ids) <= 1 || length(setsubtract(self.ids, local.owned)) == 0
+      error_message = "clusterConfiguration.cloud.prefix is ${jsonencode(var.name)}, which is in use: subnets ${join(", ", setsubtract(self.ids, local.owned))} have that name and not the tag ${var.tags[0]}. Choose another prefix; if the subnet is in this step's state, set adoptUntagged = true for one apply."
     }
   }
 }
 
 resource "openstack_networking_network_v2" "internal" {
   name                  = var.name
+  description           = var.owner
   admin_state_up        = true
   port_security_enabled = var.is_secured
   tags                  = var.tags
@@ -65,6 +81,7 @@ resource "openstack_networking_network_v2" "internal" {
 
 resource "openstack_networking_subnet_v2" "internal" {
   name            = var.name
+  description     = var.owner
   network_id      = openstack_networking_network_v2.internal.id
   cidr            = var.cidr
   ip_version      = 4

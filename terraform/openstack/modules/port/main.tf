@@ -32,6 +32,11 @@ variable "pod_cidrs" {
   default     = []
 }
 
+variable "owner" {
+  description = "Description of each object: it has the ownership tag from its creation on, also where OpenTofu is ended before it sets tags."
+  type        = string
+}
+
 variable "tags" {
   description = "Tags."
   type        = list(string)
@@ -39,6 +44,7 @@ variable "tags" {
 
 resource "openstack_networking_port_v2" "port" {
   name               = var.name
+  description        = var.owner
   network_id         = var.network_id
   admin_state_up     = true
   no_security_groups = var.is_secured ? null : true
@@ -57,6 +63,11 @@ resource "openstack_networking_port_v2" "port" {
     content {
       ip_address = allowed_address_pairs.value
     }
+  }
+
+  # The state of an imported port lacks it: an update would give it another address.
+  lifecycle {
+    ignore_changes = [fixed_ip]
   }
 }
 

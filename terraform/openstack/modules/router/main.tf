@@ -13,6 +13,11 @@ variable "subnet_id" {
   type        = string
 }
 
+variable "owner" {
+  description = "Description of each object: it has the ownership tag from its creation on, also where OpenTofu is ended before it sets tags."
+  type        = string
+}
+
 variable "tags" {
   description = "Tags."
   type        = list(string)
@@ -20,6 +25,7 @@ variable "tags" {
 
 resource "openstack_networking_router_v2" "router" {
   name                = var.name
+  description         = var.owner
   admin_state_up      = true
   external_network_id = var.external_network_id
   tags                = var.tags

@@ -46,6 +46,11 @@ variable "user_data" {
   type        = string
 }
 
+variable "owner" {
+  description = "Description of ports and floating IPs, with the ownership tag."
+  type        = string
+}
+
 variable "tags" {
   description = "Tags of ports and floating IPs."
   type        = list(string)
@@ -112,6 +117,7 @@ module "main_port" {
   is_secured         = !contains(local.open_networks, local.class.mainNetwork)
   security_group_ids = module.groups.ids
   pod_cidrs          = local.class.mainNetwork == var.internal_network ? var.pod_cidrs : []
+  owner              = var.owner
   tags               = var.tags
 }
 
@@ -124,6 +130,7 @@ module "additional_port" {
   is_secured         = !contains(local.open_networks, each.key)
   security_group_ids = module.groups.ids
   pod_cidrs          = each.key == var.internal_network ? var.pod_cidrs : []
+  owner              = var.owner
   tags               = var.tags
 }
 
@@ -155,5 +162,6 @@ module "floating_ip" {
   pool     = each.key
   existing = each.key == try(local.pools[0], "") ? var.floating_ip : ""
   port_id  = module.main_port.id
+  owner    = "${local.name} of ${var.owner}"
   tags     = var.tags
 }

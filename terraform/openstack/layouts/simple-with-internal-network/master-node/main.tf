@@ -59,6 +59,7 @@ module "port" {
   subnet_id          = module.network.subnet_id
   security_group_ids = module.additional_groups.ids
   pod_cidrs          = module.configuration.pod_cidrs
+  owner              = module.configuration.owner
   tags               = module.configuration.tags
 }
 
@@ -103,5 +104,6 @@ module "floating_ip" {
   pool     = module.configuration.block.externalNetworkName
   existing = var.floatingIPAddress
   port_id  = module.port.id
+  owner    = "${local.name} of ${module.configuration.owner}"
   tags     = module.configuration.tags
 }

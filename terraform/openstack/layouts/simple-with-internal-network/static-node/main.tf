@@ -25,6 +25,7 @@ module "static_node" {
   pod_cidrs        = module.configuration.pod_cidrs
   floating_ip      = var.floatingIPAddress
   user_data        = var.cloudConfig
+  owner            = module.configuration.owner
   tags             = module.configuration.tags
   metadata         = module.configuration.metadata
   timeout          = var.resourceManagementTimeout

@@ -71,6 +71,7 @@ module "external_port" {
   network_id         = module.external_network.id
   is_secured         = module.configuration.is_secured
   security_group_ids = concat(module.own_group.ids, module.additional_groups.ids)
+  owner              = module.configuration.owner
   tags               = module.configuration.tags
 }
 
@@ -83,6 +84,7 @@ module "internal_port" {
   is_secured         = module.configuration.is_secured
   security_group_ids = concat(module.own_group.ids, module.additional_groups.ids)
   pod_cidrs          = module.configuration.pod_cidrs
+  owner              = module.configuration.owner
   tags               = module.configuration.tags
 }
 

@@ -31,6 +31,7 @@ module "bastion_port" {
   subnet_id          = module.network.subnet_id
   is_secured         = module.configuration.is_secured
   security_group_ids = module.network_security[*].id
+  owner              = module.configuration.owner
   tags               = module.configuration.tags
 }
 
@@ -62,5 +63,6 @@ module "bastion_floating_ip" {
 
   pool    = module.configuration.block.externalNetworkName
   port_id = module.bastion_port[0].id
+  owner   = "${module.configuration.prefix}-bastion of ${module.configuration.owner}"
   tags    = module.configuration.tags
 }

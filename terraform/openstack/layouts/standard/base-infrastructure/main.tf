@@ -35,6 +35,7 @@ module "network_security" {
   ssh_from       = try(var.providerClusterConfiguration.sshAllowList, ["0.0.0.0/0"])
   node_ports_udp = var.nodePortsUDP
   ipv6           = var.ipv6Rules
+  owner          = module.configuration.owner
   tags           = module.configuration.tags
 }
 
@@ -52,6 +53,7 @@ module "network" {
   dns_servers    = module.configuration.block.internalNetworkDNSServers
   has_gateway    = true
   is_secured     = module.configuration.is_secured
+  owner          = module.configuration.owner
   tags           = module.configuration.tags
   adopt_untagged = var.adoptUntagged
 }
@@ -62,5 +64,6 @@ module "router" {
   name                = module.configuration.prefix
   external_network_id = module.external_network.id
   subnet_id           = module.network.subnet_id
+  owner               = module.configuration.owner
   tags                = module.configuration.tags
 }

@@ -66,6 +66,7 @@ module "port" {
   is_secured         = module.configuration.is_secured
   security_group_ids = concat(module.own_group.ids, module.additional_groups.ids)
   pod_cidrs          = module.configuration.pod_cidrs
+  owner              = module.configuration.owner
   tags               = module.configuration.tags
 }
 
@@ -109,5 +110,6 @@ module "floating_ip" {
   pool     = module.configuration.block.externalNetworkName
   existing = var.floatingIPAddress
   port_id  = module.port.id
+  owner    = "${local.name} of ${module.configuration.owner}"
   tags     = module.configuration.tags
 }
