@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from lib.cloud import model
 from lib.cloud.catalog import Catalog
+from lib.cloud.layouts import Layouts
 from lib.cloud.load_balancers import LoadBalancers
 from lib.cloud.machines import MachineClusters, Machines
 from lib.cloud.routes import Routes
@@ -94,6 +95,7 @@ class Cloud:
     catalog: Catalog | None = None
     machines: Machines | None = None
     machine_clusters: MachineClusters | None = None
+    layouts: Layouts | None = None
     instance_changes: ChangeReports[model.InstanceRef] | None = None
     load_balancer_changes: ChangeReports[str] | None = None
     machine_changes: ChangeReports[str] | None = None

@@ -9,7 +9,7 @@ import datetime
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from lib.cloud import load_balancers, machines, routes, volumes
+from lib.cloud import layouts, load_balancers, machines, routes, volumes
 from lib.cloud.load_balancers import Role
 from lib.kube import volume_references
 from lib.orphans import model
@@ -47,6 +47,7 @@ def decide(
         *_routes(cloud, cluster),
         *_volumes(cloud, cluster, settings),
         *_machines(cloud, cluster, settings),
+        *_layouts(cloud, settings),
     ):
         if result.subject not in settings.subjects:
             continue
@@ -474,4 +475,36 @@ def _machine(owned: machines.Owned, state: FindingState, why: str) -> Finding:
         owned.ref.key.strip("/") if owned.ref else "",
         f"{why}{note}",
         owned,
+    )
+
+
+# ---------------------------------------------------------------- layouts
+
+
+def _layouts(
+    cloud: CloudLists, settings: Settings
+) -> Iterator[Finding | UnknownSubject]:
+    """Yield what a layout created for a cluster that does not exist any more."""
+    if cloud.layouts is None or not settings.is_gone:
+        return
+    if isinstance(cloud.layouts, FailedList):
+        yield UnknownSubject(Other.LAYOUT, cloud.layouts.why)
+        return
+    for item in cloud.layouts:
+        if item.owner == settings.layout_cluster:
+            yield _created(item)
+
+
+def _created(item: layouts.ProjectObject) -> Finding:
+    subject: Subject = Other.LAYOUT
+    return Finding(
+        FindingState.ORPHAN,
+        subject,
+        item.kind,
+        item.id,
+        item.name,
+        item.created,
+        f"layout of cluster {item.owner}",
+        f"cluster {item.owner} does not exist any more",
+        item,
     )

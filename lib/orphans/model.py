@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from lib.cloud import layouts as cloud_layouts
 from lib.cloud import load_balancers
 from lib.cloud import machines as cloud_machines
 from lib.cloud import routes as cloud_routes
@@ -30,6 +31,8 @@ class Other(enum.StrEnum):
     VOLUME = "volume"
     MACHINE = "machine"
     """A VM of Cluster API, and its parts."""
+    LAYOUT = "layout"
+    """What terraform/ creates outside of the cluster."""
 
 
 Subject = Role | Other
@@ -124,6 +127,7 @@ class CloudLists:
     volumes: tuple[cloud_volumes.Volume, ...] | FailedList | None = None
     routes: Routes | FailedList | None = None
     machines: tuple[cloud_machines.Owned, ...] | FailedList | None = None
+    layouts: tuple[cloud_layouts.ProjectObject, ...] | FailedList | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,7 +148,8 @@ class ClusterLists:
 class Settings:
     """Settings of a survey.
 
-    volume_cluster: ID in the ownership metadata of volumes; empty: unknown. subjects:
+    volume_cluster: ID in the ownership metadata of volumes; empty: unknown.
+    layout_cluster: the same of objects of layouts. subjects:
     of the findings. min_age: younger resources are ignored. is_gone: the cluster does
     not exist any more. own_id: the UID of the cluster's namespace kube-system.
     machine_kind: None: the provider has no machines of Cluster API.
@@ -157,6 +162,7 @@ class Settings:
     is_gone: bool = False
     own_id: str = ""
     machine_kind: MachineKind | None = None
+    layout_cluster: str = ""
 
 
 class FindingState(enum.StrEnum):
@@ -179,6 +185,7 @@ Source = (
     | cloud_routes.Owned
     | cloud_routes.NotOwned
     | cloud_machines.Owned
+    | cloud_layouts.ProjectObject
 )
 
 

@@ -97,7 +97,12 @@ def cloud_lists(
     machines = None
     if owned is not None and Other.MACHINE in settings.subjects:
         machines = _caught(lambda: tuple(owned.owned(cluster_id)))
-    return CloudLists(balancers, volumes, tables, machines)
+    created = cloud.layouts if Other.LAYOUT in settings.subjects else None
+    objects = None
+    # Those of a living cluster are in the states of its layout.
+    if created is not None and settings.is_gone and settings.layout_cluster:
+        objects = _caught(lambda: created.owned(settings.layout_cluster))
+    return CloudLists(balancers, volumes, tables, machines, objects)
 
 
 def _owned(

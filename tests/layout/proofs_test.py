@@ -41,6 +41,9 @@ PACKAGED = (
     "lab/images:all-long",
     "lab/pods:",
     "lab/kubelet:demo-long",
+    "lab/layouts:handover-long",
+    "lab/layouts:killed-long",  # the tool's commands
+    "lab/layouts:recovered-long",
     "lab/osdpl:demo-long",
     "lab/osdpl:page-long",
     "lab/charts:dvp-page-long",

@@ -26,9 +26,10 @@ TITLES: Mapping[str, str] = {
 }
 """Table of each service, by its type in the catalog."""
 PLACES: Mapping[str, tuple[str, ...]] = {
-    "catalog/": (DISCOVERER,),
+    "catalog/": (DISCOVERER, TOOL),
     "checkup.py": (TOOL,),
     "instances/": (MANAGER, TOOL),
+    "layouts/": (TOOL,),
     "load_balancers/checkup.py": (TOOL,),
     "load_balancers/": (MANAGER, TOOL),
     "routes/": (MANAGER, TOOL),
@@ -58,6 +59,10 @@ OF_ADOPTION = frozenset(
 OF_TOOL = OF_ORPHANS | OF_ADOPTION
 READ_BY_ORPHANS = frozenset({"list volumes", "get volume"})
 """What mooring reads of Cinder, apart from the doctor's quotas."""
+READ_BY_LAYOUTS = frozenset(
+    {"list flavors", "list zones", "list images", "list volume types"}
+)
+"""What mooring reads of the catalog of discovery, for layouts."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,6 +103,13 @@ NOVA = _rows(
     {
         "GET servers/detail": {
             "list servers": ("servers:detail", "reader", "Servers of all Nodes.")
+        },
+        "GET os-keypairs": {
+            "list key pairs": (
+                "os-keypairs:index",
+                "reader",
+                "Key pairs of the user, for `mooring layouts`.",
+            )
         },
         "GET servers": {
             "find servers": (
@@ -165,6 +177,16 @@ NEUTRON = _rows(
                 "reader",
                 "Addresses of Nodes, VIP ports, ports of security groups, next hops"
                 " of routes. Ports of another project are omitted without an error.",
+            )
+        },
+        "GET routers": {
+            "list routers": ("get_router", "reader", "Routers, for `mooring layouts`.")
+        },
+        "GET security-group-rules": {
+            "list rules": (
+                "get_security_group_rule",
+                "reader",
+                "Rules of security groups, for `mooring layouts`.",
             )
         },
         "GET networks": {
@@ -625,6 +647,8 @@ def components(calls: Iterable[Call]) -> Mapping[Key, Sequence[str]]:
 def _makes(component: str, call: Call) -> bool:
     if component != TOOL or call.place in ("checkup.py", "load_balancers/checkup.py"):
         return True
+    if call.place.startswith("catalog/"):
+        return call.operation in READ_BY_LAYOUTS
     if call.place.startswith("volumes/"):
         return call.operation in READ_BY_ORPHANS | OF_ORPHANS
     return call.method == "GET" or call.operation in OF_TOOL

@@ -10,6 +10,7 @@ from tests.reference import (
     cloud_conf,
     cloud_permissions,
     layout_changes,
+    layout_inputs,
     measurements,
     permissions,
     programs,
@@ -29,6 +30,7 @@ PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
     "rbac.md": permissions.tables,
     "mooring-flags.md": tool.tables,
     "../layout-changes.md": layout_changes.tables,
+    "../layouts.md": layout_inputs.tables,
     **{
         f"{name}-flags.md": functools.partial(programs.flag_tables, name)
         for name in programs.FLAGS

@@ -448,6 +448,25 @@ class ReviewedChangeEntry(TypedDict):
     is_destructive: bool
 
 
+class LayoutBlockEntry(TypedDict):
+    """One block: import, moved or state rm, which is a command to run before.
+
+    address: imported to, moved from or removed. id: of an import. to: of a move.
+    """
+
+    block: str
+    address: str
+    id: str
+    to: str
+
+
+class LayoutRecovery(TypedDict):
+    """Document of `mooring layouts recover`."""
+
+    blocks: list[LayoutBlockEntry]
+    problems: list[str]
+
+
 class LayoutReview(TypedDict):
     """Document of `mooring layouts review`."""
 
@@ -466,6 +485,7 @@ DOCUMENTS = {
     "mooring render osdpl": RenderedReleases,
     "mooring layouts list": Layouts,
     "mooring layouts check": LayoutObjects,
+    "mooring layouts recover": LayoutRecovery,
     "mooring layouts review": LayoutReview,
     "mooring version": Versions,
     "mooring get services": ServiceStates,

@@ -9,6 +9,7 @@ from lib.cloud.openstack import checkup as openstack_checkup
 from lib.cloud.openstack import with_routes, with_volumes
 from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
+from lib.cloud.openstack.layouts import cloud as layouts
 from lib.cloud.openstack.load_balancers.explain import explain
 from lib.cloud.support.source import CloudSource, Observers, Unobserved
 from lib.process import config as process_config
@@ -79,4 +80,6 @@ def _connect(config: settings.Config, observers: Observers) -> protocol.Cloud:
     api = cloud.open_client(config, observers.observe, ("mooring",), observers.circuit)
     opened = with_routes.of_client(api, config)
     volumes = with_volumes.of_client(api, config).volumes
-    return dataclasses.replace(opened, volumes=volumes)
+    return dataclasses.replace(
+        opened, volumes=volumes, layouts=layouts.OpenStackLayouts(api)
+    )

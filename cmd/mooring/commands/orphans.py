@@ -29,6 +29,7 @@ KINDS = (
     "address-pair",
     "volume",
     "machine",
+    "layout",
 )
 """In the order of `lib.orphans.model.SUBJECTS`."""
 _COLUMNS = (
@@ -97,6 +98,11 @@ class Choice:
     help="--cluster of csi-controller, a UUID; as --cluster-id if empty.",
 )
 @click.option(
+    "--layout-cluster-uuid",
+    default="",
+    help="clusterUUID of the layout, of kind layout; as --cluster-id if empty.",
+)
+@click.option(
     "--cluster-is-gone",
     "is_gone",
     is_flag=True,
@@ -114,6 +120,7 @@ def orphans(  # noqa: PLR0913 - one argument for each option
     cluster_id: str,
     cluster_name: str,
     volume_cluster_id: str,
+    layout_cluster_uuid: str,
     is_gone: bool,
     deletes: bool,
     is_confirmed: bool,
@@ -124,7 +131,8 @@ def orphans(  # noqa: PLR0913 - one argument for each option
     """List resources of the cloud that no object needs.
 
     Only reads, unless --delete is set. Exit code 0: none; 3: some remain; 1: a kind
-    could not be listed.
+    could not be listed. Objects of layouts are listed only with --cluster-is-gone, and
+    never deleted: destroy the layout.
 
     Example: mooring orphans --older-than 1h
     """
@@ -150,7 +158,11 @@ def orphans(  # noqa: PLR0913 - one argument for each option
         )
         name = manager.value("--cluster-name", cluster_name, "kubernetes")
         settings = _settings(kinds, name, volume_cluster_id, age)
-        settings = dataclasses.replace(settings, machine_kind=_machine_kind(target))
+        settings = dataclasses.replace(
+            settings,
+            machine_kind=_machine_kind(target),
+            layout_cluster=layout_cluster_uuid or cluster_id,
+        )
         own_id = manager.value("--cluster-id", "", configured.cluster_id)
         settings = _identified(api, settings, cluster_id, own_id, is_gone=is_gone)
         recorded = observe.records(api, settings)
@@ -373,7 +385,8 @@ def _chosen(survey: "model.Survey", choice: Choice) -> list["model.Finding"]:
     return [
         finding
         for finding in survey.of(*states)
-        if choice.with_volumes or finding.subject is not Other.VOLUME
+        if finding.subject is not Other.LAYOUT
+        and (choice.with_volumes or finding.subject is not Other.VOLUME)
     ]
 
 

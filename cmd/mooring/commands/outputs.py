@@ -20,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., None])
 
 TABLE, WIDE, JSON, YAML, NAME = "table", "wide", "json", "yaml", "name"
 FORMATS = (TABLE, WIDE, JSON, YAML, NAME)
+TERRAFORM = "tf"
+"""Blocks of OpenTofu and Terraform: of commands that print them by default."""
 _HELP = "Output format; wide: all columns; name: kind/[namespace/]name."
 
 
@@ -33,7 +35,7 @@ def option_of(default: str) -> Callable[[F], F]:
     return click.option(
         "-o",
         "--output",
-        type=click.Choice(FORMATS),
+        type=click.Choice(FORMATS if default in FORMATS else (default, *FORMATS)),
         default=default,
         show_default=True,
         help=_HELP,

@@ -30,7 +30,7 @@ PURPOSES: Mapping[str, str] = {
     "SimpleWithInternalNetwork": "nodes in an existing subnet with a router",
 }
 BASE, MASTER, STATIC = "base-infrastructure", "master-node", "static-node"
-_OWN_NETWORK = ("Standard", "StandardWithNoRouter")
+OWN_NETWORK = ("Standard", "StandardWithNoRouter")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _base(
     kinds = ["key pair"]
     if masters.get("serverGroup", {}).get("policy") == "AntiAffinity":
         kinds.append("server group")
-    if layout in _OWN_NETWORK:
+    if layout in OWN_NETWORK:
         kinds += ["network", "subnet"]
         if block.get("internalNetworkSecurity", True):
             kinds.append("security group")

@@ -9,7 +9,7 @@ import yaml
 
 from mooring.commands import schemas
 from tests.harness.daemons import tool
-from tests.harness.layouts import inputs
+from tests.harness.layouts import inputs, reference_states
 
 
 def layouts(*words: object) -> tool.Said:
@@ -96,6 +96,74 @@ def test_what_is_lost_is_printed(tmp_path: pathlib.Path) -> None:
     result = layouts("review", plan(tmp_path, "delete"))
 
     assert "the volume and its content" in " ".join(result.stdout.split())
+
+
+def test_a_cloud_that_does_not_answer_is_one_sentence(tmp_path: pathlib.Path) -> None:
+    provider = {**inputs.NO_CLOUD, "authURL": "http://127.0.0.1:1/v3"}
+    file = write(tmp_path, top={"provider": provider})
+
+    result = layouts("check", file, "--online")
+
+    assert result.returncode == 1
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert inputs.NO_CLOUD["password"] not in result.stderr
+
+
+def state(folder: pathlib.Path) -> pathlib.Path:
+    file = folder / "terraform.tfstate"
+    file.write_text(json.dumps(reference_states.master()))
+    return file
+
+
+def test_blocks_for_a_state_are_printed_as_a_file(tmp_path: pathlib.Path) -> None:
+    result = layouts("recover", state(tmp_path))
+
+    assert result.returncode == 0, result.stderr
+    assert "#   tofu state rm module.master.openstack_compute" in result.stdout
+    address = "openstack_networking_floatingip_v2.floating_ip[0]"
+    block = f'import {{\n  to = module.floating_ip[0].{address}\n  id = "f"\n}}\n'
+    assert block in result.stdout
+
+
+def test_blocks_are_printed_as_a_document_or_a_table(tmp_path: pathlib.Path) -> None:
+    document = json.loads(layouts("recover", state(tmp_path), "-o", "json").stdout)
+    table = layouts("recover", state(tmp_path), "-o", "table").stdout
+
+    jsonschema.validate(document, schemas.of_command("mooring layouts recover"))
+    assert [each["block"] for each in document["blocks"]] == [
+        *["state rm"] * 2,
+        *["import"] * 2,
+    ]
+    for each in document["blocks"]:
+        assert each["address"] in table
+
+
+PLANS = {
+    "no layout's": ({"resource_changes": []}, "no variable provider"),
+    "without credentials": (
+        {
+            "resource_changes": [],
+            "variables": {"providerClusterConfiguration": {"value": {}}},
+        },
+        "OS_AUTH_URL",
+    ),
+    "neither plan nor state": ({}, "neither a plan"),
+}
+
+
+@pytest.mark.parametrize("row", PLANS.values(), ids=PLANS.keys())
+def test_a_plan_without_a_cloud_is_refused(
+    tmp_path: pathlib.Path, row: tuple[object, str]
+) -> None:
+    document, text = row
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(document))
+
+    result = layouts("recover", file)
+
+    assert (result.returncode, result.stdout) == (1, "")
+    assert text in result.stderr
 
 
 @pytest.mark.parametrize("text", ["{}", "no JSON", "[]"])

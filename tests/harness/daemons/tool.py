@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import structlog
 from click import testing
@@ -27,13 +27,16 @@ class Said:
     stderr: str
 
 
-def mooring(*words: str) -> Said:
-    """Run the tool's commands in this process: most rows are about what they print."""
+def mooring(*words: str, variables: Mapping[str, str] | None = None) -> Said:
+    """Run the tool's commands in this process: most rows are about what they print.
+
+    variables: of the environment, beside the usual ones.
+    """
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     root = logging.getLogger()
     before = (root.handlers[:], root.level)
     kept = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "COLUMNS": "200"}
-    env = {**dict.fromkeys(os.environ), **kept}
+    env = {**dict.fromkeys(os.environ), **kept, **(variables or {})}
     try:
         done = testing.CliRunner().invoke(
             main.commands, words, env=env, prog_name="mooring"

@@ -38,6 +38,7 @@ that about DVP.
 REASONS: Mapping[str, str] = {
     "./pants test ": "it is the run of which this test is a part",
     "./pants package": "its results are what the lab tests start",
+    "tofu ": "tests/lab/layouts runs the same commands with files of its own",
     "kubectl get volumeattachments": (
         "tests/lab/dvp/dvp_sidecars_test.py reads the context of what it adopts"
     ),

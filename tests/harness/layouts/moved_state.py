@@ -5,11 +5,12 @@ Floating IPs are omitted: provider 3.0 has dropped their types.
 Source: Deckhouse, cloud-provider-openstack, layouts; the addresses only.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.harness.layouts import inputs
 
+_PROVIDER = 'provider["registry.opentofu.org/terraform-provider-openstack/openstack"]'
 _SECURITY = "module.network_security"
 _STATIC = "module.static_node.module"
 # Module and name here; module, name and whether there is an index in the reference.
@@ -55,6 +56,55 @@ def of(step: str, state: Mapping[str, Any]) -> Mapping[str, Any]:
         if (moved := _moved(_ADDRESSES[step], resource)) is not None
     ]
     return {**state, "resources": resources, "outputs": {}}
+
+
+def node_additions(state: Mapping[str, Any]) -> Iterator[inputs.Json]:
+    """Yield what a node's state has that depends on its group, as the reference has it.
+
+    Ports of additional networks and floating IPs by number; associations of a type
+    that is gone. state: ours.
+    """
+    kinds = {
+        "openstack_networking_port_v2": ("module.additional_port", "port", 1),
+        "openstack_networking_floatingip_v2": ("module.floating_ip", "floating_ip", 0),
+    }
+    by_kind: dict[str, list[inputs.Json]] = {}
+    for resource in state["resources"]:
+        module = resource.get("module", "")
+        prefix = kinds.get(resource["type"], ("no", "", 0))[0]
+        if f".{prefix}[" in module and resource["mode"] == "managed":
+            by_kind.setdefault(resource["type"], []).extend(resource["instances"])
+    for kind, items in by_kind.items():
+        _, name, first = kinds[kind]
+        instances = [
+            {**item, "index_key": first + number} for number, item in enumerate(items)
+        ]
+        place = {"module": "module.static-node", "mode": "managed", "type": kind}
+        yield {
+            **place,
+            "name": name,
+            "provider": _PROVIDER,
+            "instances": instances,
+        }
+    addresses = [
+        item["attributes"]["address"]
+        for item in by_kind["openstack_networking_floatingip_v2"]
+    ]
+    yield {
+        "module": "module.static-node",
+        "mode": "managed",
+        "type": "openstack_compute_floatingip_associate_v2",
+        "name": "node",
+        "provider": _PROVIDER,
+        "instances": [
+            {
+                "index_key": number,
+                "schema_version": 0,
+                "attributes": {"id": f"{address}/s/", "floating_ip": address},
+            }
+            for number, address in enumerate(addresses)
+        ],
+    }
 
 
 def _moved(addresses: _Addresses, resource: inputs.Json) -> inputs.Json | None:

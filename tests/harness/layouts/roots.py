@@ -133,6 +133,12 @@ class LayoutCluster:
             words = ("destroy", "-auto-approve", *self.arguments(root))
             self.program.require(self.folder(root), *words)
 
+    def with_environment(self, more: Mapping[str, str]) -> "LayoutCluster":
+        """Return the same cluster, for which OpenTofu has more variables."""
+        env = {**self.program.env, **more}
+        program = dataclasses.replace(self.program, env=env)
+        return dataclasses.replace(self, program=program)
+
     def with_document(self, document: inputs.Json) -> "LayoutCluster":
         """Return the same cluster with another document."""
         return dataclasses.replace(self, document=document)

@@ -5,6 +5,7 @@ import datetime
 
 import pytest
 
+from lib.cloud.layouts import ProjectObject
 from lib.cloud.load_balancers import Cluster, Owned, Role
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Attachment, Volume, VolumeId, VolumePhase
@@ -190,6 +191,42 @@ def test_only_the_kinds_that_were_asked_for_are_found_or_unknown() -> None:
     survey = decide.decide(cloud, LIVING, some, NOW)
     assert [finding.subject for finding in survey.findings] == [Role.FILTER]
     assert survey.unknown == ()
+
+
+def _network(owner: str) -> ProjectObject:
+    return ProjectObject("network", f"n-{owner[:2]}", "prod", owner, OLD)
+
+
+LAYOUTS = CloudLists({}, layouts=(_network(OWN), _network("another")))
+
+
+@pytest.mark.parametrize(
+    ("is_gone", "layout_cluster", "ids"),
+    [
+        pytest.param(True, OWN, [f"n-{OWN[:2]}"], id="of a cluster that is gone"),
+        pytest.param(False, OWN, [], id="of a living cluster"),
+        pytest.param(True, "third", [], id="of other clusters"),
+    ],
+)
+def test_objects_of_a_layout_are_orphaned_with_their_cluster(
+    is_gone: bool, layout_cluster: str, ids: list[str]
+) -> None:
+    settings = dataclasses.replace(
+        SETTINGS, is_gone=is_gone, layout_cluster=layout_cluster
+    )
+
+    survey = decide.decide(LAYOUTS, LIVING, settings, NOW)
+
+    assert [finding.id for finding in survey.of(FindingState.ORPHAN)] == ids
+    assert survey.unknown == ()
+
+
+def test_a_layout_that_could_not_be_listed_is_unknown() -> None:
+    gone = dataclasses.replace(SETTINGS, is_gone=True, layout_cluster=OWN)
+
+    survey = decide.decide(CloudLists({}, layouts=FAILED), LIVING, gone, NOW)
+
+    assert [item.subject for item in survey.unknown] == [Other.LAYOUT]
 
 
 BALANCERS = {

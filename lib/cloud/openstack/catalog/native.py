@@ -51,11 +51,17 @@ SecurityGroupsPage = page("security_groups", Named)
 
 
 class Image(msgspec.Struct, frozen=True):
-    """A Glance image. volume_type: what Cinder makes of it when asked for no type."""
+    """A Glance image. volume_type: what Cinder makes of it when asked for no type.
+
+    min_disk: GiB. size, virtual_size: bytes; None: not known yet.
+    """
 
     id: str
     name: str | None = None
     created_at: str = ""
+    min_disk: int = 0
+    size: int | None = None
+    virtual_size: int | None = None
     volume_type: str | None = msgspec.field(default=None, name="cinder_img_volume_type")
 
 
