@@ -70,7 +70,7 @@ STATES = {
     clusters_model.ClusterReason.WAITING_FOR_MACHINES,
     clusters_model.ClusterReason.CLEANING_UP,
     clusters_model.ClusterReason.OTHER_FINALIZERS,
-    clusters_model.PlaceReason.WAITING_FOR_CLOUD,
+    clusters_model.PlaceReason.NOT_VERIFIED,
 }
 """Reasons of conditions of machines and clusters that are no Events: docs/capdvp.md,
 docs/capz.md."""

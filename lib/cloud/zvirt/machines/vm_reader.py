@@ -15,7 +15,7 @@ from lib.cloud import errors
 from lib.cloud.machines import Observation, Observed, Ref, Target
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.support import mass_absence
-from lib.cloud.zvirt import api_paths, client, home
+from lib.cloud.zvirt import api_paths, client, home, searching
 from lib.cloud.zvirt.documents import Item
 from lib.cloud.zvirt.instances import lists, translate
 from lib.cloud.zvirt.machines import (
@@ -131,11 +131,7 @@ class VmReader:
             return first
         ids = {m.vm_id for m in unseen if m.vm_id}
         names = {m.name for m in unseen if not m.vm_id}
-        more = [
-            item
-            for text in lists.searches(ids, names)
-            for item in lists.find(self._access, text, FOLLOW, not_before, TIMEOUT_S)
-        ]
+        more = self._searched(ids, names, not_before)
         self._note(more)
         whole = {item.id: item for item in (*items, *more)}
         return _shared(tuple(whole.values()), machines[0].cluster_id)
@@ -171,10 +167,20 @@ class VmReader:
         since = self._clock() - LIST_S
         listed = self.listed(self._cluster_id, since) if self._cluster_id else ()
         vms = {item.id: item for item in listed if item.id in ids}
-        for text in lists.searches(set(ids) - vms.keys(), ()):
-            items = lists.find(self._access, text, FOLLOW, since, TIMEOUT_S)
-            vms.update((item.id, item) for item in items)
+        more = self._searched(set(ids) - vms.keys(), (), since)
+        vms.update((item.id, item) for item in more)
         return vms
+
+    def _searched(
+        self, ids: Collection[str], names: Collection[str], not_before: float
+    ) -> tuple[Item, ...]:
+        return tuple(
+            item
+            for text in lists.searches(ids, names)
+            for item in searching.find(
+                self._access, lists.VMS, text, FOLLOW, not_before, TIMEOUT_S
+            )
+        )
 
     def _note(self, items: Iterable[Item]) -> None:
         listed = tuple(items)
