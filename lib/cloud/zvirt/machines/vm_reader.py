@@ -369,7 +369,8 @@ class VmReader:
         Raises:
             CloudError: they are not known.
         """
-        for disk in self._access.list_all("disks", timeout_s=TIMEOUT_S):
+        search = vm_tags.search(cluster_id)
+        for disk in searching.find(self._access, "disks", search, timeout_s=TIMEOUT_S):
             if vm_tags.uid_of(disk.entity.description, cluster_id):
                 yield disk
 

@@ -181,7 +181,7 @@ class VmSender:
     def _remove_disk(self, write: RemoveDisk, id_: str, timeout_s: float) -> None:
         """Remove a boot disk, unless it has another owner or another VM by now."""
         path = f"disks/{write.disk}"
-        item = self._access.get(path, timeout_s=timeout_s)
+        item = self._access.get(path, timeout_s=timeout_s, all_content=True)
         if item is None:
             return
         is_own = engine_vm.is_tagged(write.machine, item.entity.description)

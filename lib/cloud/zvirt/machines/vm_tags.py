@@ -1,21 +1,19 @@
-"""The ownership tag of a machine: two lines of the description of its VM or disk. Pure.
+"""The ownership tag of a machine: a line of the description of its VM or disk. Pure.
 
-The rest of a description is the user's. A VM gets them with its creation, so that one
-whose response was lost is found again.
+The rest of a description is the user's. A VM gets it with its creation, so that one
+whose response was lost is found again. A boot disk has no tag of volumes: it is none.
 """
 
 import re
 
-from lib.cloud.zvirt import disk_tags
-
 _KEY = "mooring.io/machine"
-_OWNER = re.compile(rf"^{re.escape(_KEY)}=(\S+)$", re.MULTILINE)
+_OWNER = re.compile(rf"^{re.escape(_KEY)}=(\S+)/(\S+)$", re.MULTILINE)
 _ANY = re.compile(r"^mooring\.io/[a-z]+=", re.MULTILINE)
 
 
 def tag(cluster_id: str, uid: str) -> str:
-    """Return the lines. uid: of the machine object."""
-    return f"{disk_tags.tag(cluster_id)}\n{_KEY}={uid}"
+    """Return the line. uid: of the machine object."""
+    return f"{_KEY}={cluster_id}/{uid}"
 
 
 def added(description: str | None, cluster_id: str, uid: str) -> str:
@@ -24,10 +22,10 @@ def added(description: str | None, cluster_id: str, uid: str) -> str:
 
 
 def uid_of(description: str | None, cluster_id: str) -> str:
-    """Return the machine that a description of this cluster names; empty: none."""
+    """Return the machine of this cluster that a description names; empty: none."""
     owners = set(_OWNER.findall(description or ""))
-    is_here = disk_tags.cluster_of(description) == cluster_id
-    return str(owners.pop()) if is_here and len(owners) == 1 else ""
+    cluster, uid = owners.pop() if len(owners) == 1 else ("", "")
+    return str(uid) if cluster == cluster_id else ""
 
 
 def is_free(description: str | None) -> bool:
@@ -36,5 +34,5 @@ def is_free(description: str | None) -> bool:
 
 
 def search(cluster_id: str) -> str:
-    """Return the search for VMs with the tag of a cluster."""
-    return f'description="*{disk_tags.tag(cluster_id)}*"'
+    """Return the search for VMs and disks with the tag of a cluster."""
+    return f'description="*{tag(cluster_id, "")}*"'

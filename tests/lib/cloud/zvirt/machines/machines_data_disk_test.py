@@ -109,7 +109,6 @@ def test_a_boot_disk_that_another_vm_uses_by_now_is_kept() -> None:
         row.entity.id for row in ground.stage.engine.within("disk_attachment", vm)
     )
     ground.stop("worker")
-
     ground.stage.ok("DELETE", f"vms/{vm}/diskattachments/{own}")
     ground.sleep(5.0)
     ground.occupy("rescue")
