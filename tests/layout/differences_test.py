@@ -9,7 +9,10 @@ README = pathlib.Path("README.md")
 _ROW = re.compile(r"^\| \[(?P<name>[a-z-]+)\]\(cmd/\w+/README\.md\) \| (?P<rest>.+)$")
 _FLAG = re.compile(r"`--([a-z][a-z0-9-]+)")
 FIRST, SECOND = "## Before you change over", "## Needs nothing from you"
-ELSEWHERE = {"zvirt-ccm": "cmd/zvirt_ccm/README.md#differences-from-the-reference"}
+ELSEWHERE = {
+    "capz": "cmd/capz/README.md#differences-from-the-reference",
+    "zvirt-ccm": "cmd/zvirt_ccm/README.md#differences-from-the-reference",
+}
 
 
 def rows() -> dict[str, str]:

@@ -26,6 +26,14 @@ OTHERS = {
         "lib/volumes",
         "lib/csi",
     },
+    "capz": {
+        OPENSTACK,
+        DVP,
+        f"{ZVIRT}/volumes",
+        "lib/nodes",
+        "lib/volumes",
+        "lib/csi",
+    },
     "csi-controller": {f"{OPENSTACK}/load_balancers", "lib/balancers", "lib/nodes"},
     "csi-node": {
         f"{OPENSTACK}/load_balancers",
@@ -47,6 +55,7 @@ PEXES = (
     "openstack-ccm",
     "dvp-ccm",
     "capdvp",
+    "capz",
     "zvirt-ccm",
     "csi-controller",
     "csi-node",
@@ -119,6 +128,15 @@ TABLE = [
         2,
         "CLUSTER_UUID: not set: must be the UUID of this cluster",
         id="capdvp, no cluster named",
+    ),
+    pytest.param("capz", ["--help"], 0, "--cluster-uuid", id="capz --help"),
+    pytest.param("capz", ["--version"], 0, "capz 0.", id="capz --version"),
+    pytest.param(
+        "capz",
+        ["--leader-election-namespace=x"],
+        2,
+        "ZVIRT_VM_TAGS: not set: must be a tag cluster-UUID",
+        id="capz, no cluster named",
     ),
     pytest.param("csi-controller", ["--help"], 0, "--endpoint", id="csi --help"),
     pytest.param("csi-controller", ["--version"], 0, "csi-controller 0.", id="csi -V"),
@@ -310,9 +328,10 @@ def test_a_manager_of_dvp_contains_no_sdk_of_another_cloud() -> None:
         print(f"{name}.pex: {', '.join(sorted(present))}")
         assert {"kubernetes", "urllib3", "msgspec"} <= present
         assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
-    present = requirements("zvirt-ccm")
-    assert {"kubernetes", "urllib3", "ovirt_engine_sdk_python"} <= present
-    assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
+    for name in ("zvirt-ccm", "capz"):
+        present = requirements(name)
+        assert {"kubernetes", "urllib3", "ovirt_engine_sdk_python"} <= present
+        assert present & {"openstacksdk", "keystoneauth1", "grpcio"} == set()
     assert requirements("openstack-ccm") >= {"openstacksdk", "keystoneauth1"}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from capdvp import main as capdvp
+from capz import main as capz
 from cloud_data_discoverer import main as discoverer
 from csi_controller import main as csi_controller
 from csi_node import main as csi_node
@@ -17,6 +18,7 @@ FLAGS: Mapping[str, tuple[flags.Flag[object], ...]] = {
     "openstack-ccm": manager_options.FLAGS,
     "dvp-ccm": dvp_ccm.FLAGS,
     "capdvp": capdvp.FLAGS,
+    "capz": capz.FLAGS,
     "zvirt-ccm": zvirt_ccm.FLAGS,
     "csi-controller": csi_controller.FLAGS,
     "csi-node": csi_node.FLAGS,

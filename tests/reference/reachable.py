@@ -18,6 +18,7 @@ PROGRAMS: Mapping[str, str] = {
     "openstack-ccm": "openstack_ccm.main",
     "dvp-ccm": "dvp_ccm.main",
     "capdvp": "capdvp.main",
+    "capz": "capz.main",
     "zvirt-ccm": "zvirt_ccm.main",
     "csi-controller": "csi_controller.main",
     "csi-node": "csi_node.main",

@@ -11,6 +11,7 @@ COMPONENTS = (
     "openstack-ccm",
     "dvp-ccm",
     "capdvp",
+    "capz",
     "zvirt-ccm",
     "csi-controller",
     "csi-node",

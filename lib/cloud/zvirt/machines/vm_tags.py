@@ -1,7 +1,7 @@
 """The ownership tag of a machine: a line of the description of its VM or disk. Pure.
 
 The rest of a description is the user's. A VM gets it with its creation, so that one
-whose response was lost is found again. A boot disk has no tag of volumes: it is none.
+whose response was lost is found again. A boot disk is no volume: it lacks their tag.
 """
 
 import re

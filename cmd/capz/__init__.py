@@ -1,0 +1,1 @@
+"""capz: the Cluster API infrastructure provider of zVirt."""
