@@ -261,6 +261,9 @@ def adopt(
     assert published == {v.name: [v.host] if v.host else [] for v in VOLUMES}
 
 
+SERVICE = resources.SERVICES.kind
+
+
 def adopted(adoption: Adoption) -> list[tuple[str, str]]:
     """Return kind and name of the thirty objects of the reference's daemons."""
     rows = of_the_daemons()
@@ -281,7 +284,10 @@ def print_rows(
     others = sorted(before.keys() - set(rows))
     for number, (kind, name) in enumerate((*rows, *others), 1):
         added, changed = changes(before[kind, name], after[kind, name])
-        expected = ADDED.get(kind, frozenset()) if (kind, name) in rows else frozenset()
+        # Its controller copies labels to the Service that it has created.
+        is_copy = kind == SERVICE and (CHECKED_SERVICES.kind, name) in rows
+        is_meant = (kind, name) in rows or is_copy
+        expected = ADDED.get(kind, frozenset()) if is_meant else frozenset()
         labels = " ".join(sorted(path.removeprefix(LABELS) for path in added))
         mark = f"{number:2}" if (kind, name) in rows else "  "
         print(f"{mark} {kind:35} {name:60} {labels or 'nothing added'}")
