@@ -102,6 +102,8 @@ class FakeParent(parent_api.ParentApi):
             "metadata": {
                 "name": about["name"],
                 "namespace": about["namespace"],
+                "labels": about.get("labels", {}),
+                "annotations": about.get("annotations", {}),
                 "ownerReferences": [{**owner, "name": about["name"]}],
             },
             "spec": spec,
