@@ -6,6 +6,7 @@ be read is one message without any part of its content, which may be secret.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -17,6 +18,8 @@ from lib.process import config
 _TAG = "tag:yaml.org,2002:"
 _TIMESTAMP, _MERGE = f"{_TAG}timestamp", f"{_TAG}merge"
 _INT, _FLOAT, _NULL = f"{_TAG}int", f"{_TAG}float", f"{_TAG}null"
+VALUES_MAX = 1_000_000
+"""Values of a file, with those of each alias."""
 T = TypeVar("T")
 
 
@@ -46,6 +49,7 @@ def texts(label: str, text: str) -> tuple[object, ...]:
 def _guarded(label: str, load: Callable[[], Iterable[object]]) -> tuple[object, ...]:
     try:
         documents = tuple(load())
+        _require_plain(documents)
         # A lone surrogate, which only an escape can produce, can't be encoded again.
         json.dumps(documents, ensure_ascii=False, default=str).encode()
         return tuple(document for document in documents if document is not None)
@@ -55,6 +59,8 @@ def _guarded(label: str, load: Callable[[], Iterable[object]]) -> tuple[object, 
         raise _unreadable(label, where) from None
     except _DuplicateKey as error:
         raise _unreadable(label, f" (key {error} is set twice)") from None
+    except _NotPlain as error:
+        raise _unreadable(label, f" ({error})") from None
     except (yaml.YAMLError, ValueError, TypeError, LookupError, RecursionError):
         # For values that contradict their tag the parser raises Python's own errors.
         raise _unreadable(label, "") from None
@@ -62,6 +68,41 @@ def _guarded(label: str, load: Callable[[], Iterable[object]]) -> tuple[object, 
 
 class _DuplicateKey(ValueError):
     """A key is in one mapping twice; the text is the key with its line."""
+
+
+class _NotPlain(ValueError):
+    """A document is no JSON, or too large; the text is the reason."""
+
+
+def _require_plain(documents: Iterable[object]) -> None:
+    """Return if the documents are as JSON could have them.
+
+    Aliases of aliases grow exponentially where they are written out, so each value is
+    visited once.
+
+    Raises:
+        _NotPlain: they are not.
+    """
+    sizes: dict[int, int] = {}
+    if sum(_size(document, sizes) for document in documents) > VALUES_MAX:
+        raise _NotPlain(f"its aliases stand for more than {VALUES_MAX} values")
+
+
+def _size(node: object, sizes: dict[int, int]) -> int:
+    """Return the number of values of a tree, aliases written out."""
+    if isinstance(node, float) and not math.isfinite(node):
+        raise _NotPlain("a number that is not finite")
+    if node is None or isinstance(node, str | int | float):
+        return 1
+    if not isinstance(node, dict | list):
+        raise _NotPlain(f"a value that JSON lacks: {type(node).__name__}")
+    known = sizes.get(id(node))
+    if known is None:
+        sizes[id(node)] = VALUES_MAX  # what contains itself is too large
+        below = node.values() if isinstance(node, dict) else node
+        known = 1 + sum(_size(value, sizes) for value in below)
+        sizes[id(node)] = known
+    return known
 
 
 def _documents(text: str) -> Iterable[object]:

@@ -44,7 +44,7 @@ DIFFERENCES = (
         "set `conf.nova.filter_scheduler.enabled_filters`",
     ),
     RockoonDifference(
-        "preset: who may migrate servers",
+        "preset: role that migrates servers",
         "members of the project (policies of Nova and Horizon)",
         "administrators",
         "set `features.policies.nova`",

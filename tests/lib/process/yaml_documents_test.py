@@ -1,5 +1,7 @@
 """YAML is read the way Kubernetes' tools read it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from lib.discovery import yaml_text
@@ -119,3 +121,45 @@ def test_broken_texts_are_one_message(text: str) -> None:
 def test_a_key_that_is_set_twice_is_named() -> None:
     with pytest.raises(config.ConfigError, match='key "image" of the map in line 1'):
         yaml_documents.read("f", "image: s3cr3t\nimage: b\n")
+
+
+def aliases(levels: int) -> str:
+    """Return lists of nine aliases each, which stand for 9 ** levels values."""
+    lines = ["a0: &a0 s3cr3t"]
+    for level in range(1, levels + 1):
+        items = ", ".join([f"*a{level - 1}"] * 9)
+        lines.append(f"a{level}: &a{level} [{items}]")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("read", [yaml_documents.read, yaml_documents.texts])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(aliases(12), "aliases stand for more", id="aliases of aliases"),
+        pytest.param("a: &a [*a]\n", "aliases stand for more", id="a list in itself"),
+        pytest.param("a: &a {b: *a}\n", "", id="a map in itself"),
+        pytest.param("a: !!set {x, y}\n", "JSON lacks: set", id="a set"),
+        pytest.param("a: !!omap [x: 1]\n", "", id="an ordered map"),
+        pytest.param("a: !!pairs [x: 1]\n", "", id="pairs"),
+    ],
+)
+def test_what_json_can_not_have_is_refused(
+    read: Callable[[str, str], object], text: str, reason: str
+) -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        read("f", text)
+    assert reason in str(caught.value)
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [".nan", "-.inf", ".INF", "1e400", "!!binary aGk="])
+def test_numbers_and_bytes_that_json_lacks(text: str) -> None:
+    with pytest.raises(config.ConfigError, match="not finite|JSON lacks: bytes"):
+        yaml_documents.read("f", f"a: {text}\n")
+
+
+def test_some_aliases_are_read() -> None:
+    (observed,) = yaml_documents.read("f", aliases(4))
+    assert isinstance(observed, dict)
+    assert len(observed["a4"]) == 9
