@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 import urllib3
 
 from lib.kube import errors
-from lib.process import broken_connections
+from lib.process import broken_connections, outgoing
 
 Observer = Callable[[str, str, int, float], None]
 """Called with each exchange: method, plural of the resource ("" for others), HTTP
@@ -65,7 +65,8 @@ def exchange(
     if call.body is not None:
         headers["Content-Length"] = str(len(call.body))
     left_s = max(deadline - time.monotonic(), _LEAST_S)
-    with translated(call.operation, call.server):
+    server = call.server
+    with outgoing.to(server, left_s), translated(call.operation, server):
         response = pool.request(
             call.method,
             call.url if call.method == "GET" else _limited(call.url, left_s),

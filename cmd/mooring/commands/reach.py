@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -194,11 +195,14 @@ def exit_code(
 def quiet() -> None:
     """Write no log entries but errors: each command prints what it was asked for.
 
-    An error is logged where a library failed in a way that its users did not expect.
+    An error is logged where a library failed in a way that its users did not expect. On
+    a terminal a line names each server that has not answered for two seconds.
     """
-    from lib.process import logs
+    from lib.process import logs, outgoing
 
     logs.configure(logs.LogSettings("mooring", is_quiet=True))
+    if sys.stderr.isatty():
+        outgoing.Watcher(functools.partial(click.echo, err=True)).start()
 
 
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":

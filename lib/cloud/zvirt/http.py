@@ -19,7 +19,7 @@ from lib.cloud import errors
 from lib.cloud.zvirt import config
 from lib.kube import errors as kube_errors
 from lib.kube import transport
-from lib.process import bounded_answers, retry_after
+from lib.process import bounded_answers, outgoing, retry_after
 
 POOL_SIZE = 64
 """Connections kept: at least as many as there are workers."""
@@ -123,7 +123,8 @@ def connect(settings: config.EngineConfig) -> HttpExchange:
     ) -> EngineResponse:
         operation = f"{method} {url.partition('?')[0].removeprefix(settings.host)}"
         try:
-            with transport.translated(operation, settings.host):
+            waits = outgoing.to(settings.host, timeout_s)
+            with waits, transport.translated(operation, settings.host):
                 response = pool.request(
                     method,
                     url,

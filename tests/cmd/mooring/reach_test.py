@@ -1,11 +1,13 @@
 """Which kubeconfig a command reads, and the error where there is none."""
 
 import pathlib
+import socket
 
 import pytest
 
 from lib.kube import errors
 from mooring.commands import reach
+from tests.harness.daemons import output_forms, unreachable
 
 KUBECONFIG = """
 apiVersion: v1
@@ -65,3 +67,25 @@ def test_without_a_kubeconfig_the_error_names_each_place(home: pathlib.Path) -> 
     message = str(caught.value)
     for place in ("--kubeconfig", "$KUBECONFIG", str(home / ".kube/config"), "pod"):
         assert place in message
+
+
+@pytest.mark.parametrize(
+    ("form", "is_told"),
+    [("terminal 80", True), ("pipe", False)],
+    ids=["a terminal has a line for the server", "a pipe has none"],
+)
+def test_a_silent_server_is_named(
+    tmp_path: pathlib.Path, form: str, is_told: bool
+) -> None:
+    """It accepts connections, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        file = tmp_path / "kubeconfig"
+        file.write_text(unreachable.KUBECONFIG.replace("http://127.0.0.1:1", url))
+        (tmp_path / "cloud.conf").write_text(unreachable.CONF)
+        words = ["doctor", "--kubeconfig", str(file), "--timeout", "3"]
+        words += ["--cloud-config", "cloud.conf"]
+        chosen = output_forms.FORMS[form]
+        output = output_forms.run(words, chosen, {"HOME": str(tmp_path)})
+    print(output.err)
+    assert (f"waiting for {url} (3 s at most)" in output.err) is is_told

@@ -87,12 +87,12 @@ spec:
 """In the form of the reference's manifests."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(kw_only=True)
 class Reader(user_shell.UserShell):
     """A reader with a cluster: its Services, and its project of the cloud."""
 
-    services: services.Services = dataclasses.field(kw_only=True)
-    connection: openstack.connection.Connection = dataclasses.field(kw_only=True)
+    services: services.Services
+    connection: openstack.connection.Connection
 
     def balanced(self) -> Mapping[str, Json]:
         """Return the Services of type LoadBalancer."""

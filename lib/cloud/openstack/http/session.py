@@ -17,7 +17,7 @@ from keystoneauth1.identity import v3
 from lib.cloud.openstack.config import section_reader
 from lib.cloud.openstack.config.settings import CloudConfError, Credentials
 from lib.cloud.openstack.http import failures
-from lib.process import bounded_answers, config
+from lib.process import bounded_answers, config, outgoing
 
 POOL_SIZE = 64
 """Connections kept per host: at least as many as there are workers."""
@@ -84,13 +84,14 @@ class _Adapter(keystoneauth1.session.TCPKeepAliveAdapter):
         if timeout_s <= 0:
             raise keystoneauth1.exceptions.ConnectTimeout("no time is left")
         timeout = urllib3.Timeout(total=timeout_s)
-        response = super().send(*arguments, **(named | {"timeout": timeout}))
-        try:
-            # Read here, and kept by the response; the library does it later.
-            _ = response.content
-        except OSError as error:
-            _raise_for(error)
-            raise
+        with outgoing.to(arguments[0].url, timeout_s):
+            response = super().send(*arguments, **(named | {"timeout": timeout}))
+            try:
+                # Read here, and kept by the response; the library does it later.
+                _ = response.content
+            except OSError as error:
+                _raise_for(error)
+                raise
         return response
 
 
