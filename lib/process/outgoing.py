@@ -1,6 +1,6 @@
 """Requests that wait for an answer: of which server, since when, how long at most.
 
-A tool tells its user what it waits for; daemons have metrics, and read nothing here.
+The tool shows its user what it waits for; daemons have metrics, and read nothing here.
 """
 
 import contextlib
