@@ -182,16 +182,28 @@ def build(  # noqa: PLR0913 - one argument for each option
 
 
 @lab.command()
-def charts() -> None:
+@click.option(
+    "--package",
+    "target",
+    type=paths.NEW_FOLDER,
+    help="Write the packages of all charts to this folder, and no snapshot.",
+)
+@click.option("--sign-key", default="", help="With --package: name of a key of PGP.")
+@click.option("--keyring", type=paths.FILE, help="File with that key.")
+def charts(
+    target: pathlib.Path | None, sign_key: str, keyring: pathlib.Path | None
+) -> None:
     """Render the snapshots of the charts in a checkout.
 
     With the real helm; a test compares them.
+
+    Example: mooring lab charts --package dist/charts
     """
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
         from lib.lab import errors
         from lib.lab.artifacts import programs
-        from lib.lab.charts import charts, helm, rewriting
+        from lib.lab.charts import charts, helm, packaging, rewriting
 
         root = edge.checkout()
         if root is None:
@@ -199,6 +211,11 @@ def charts() -> None:
                 "not in a checkout: the charts are rendered from its sources"
             )
         programs.build(where, [helm.GROUP], shown)
+        if target is not None:
+            signed = packaging.Signing(sign_key, keyring) if keyring else None
+            for package in packaging.package(where, root, target, signed):
+                click.echo(package)
+            return
         changed = rewriting.rewrite(where, root)
     for file in changed:
         click.echo(file.relative_to(root))

@@ -41,9 +41,9 @@ def path(where: places.Places) -> pathlib.Path:
     return _PROGRAM.path(where)
 
 
-def is_built(where: places.Places) -> bool:
-    """Report whether the program is there."""
-    return (_PROGRAM.folder(where) / NAME).exists()
+def folder(where: places.Places) -> pathlib.Path:
+    """Return the folder of the program and its manifests."""
+    return _PROGRAM.folder(where)
 
 
 def config(where: places.Places) -> pathlib.Path:

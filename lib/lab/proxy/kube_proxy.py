@@ -21,6 +21,7 @@ from lib.lab.artifacts import (
     go_build,
     go_modules,
     go_toolchain,
+    program_archive,
 )
 from lib.lab.kube import kube_files, pki
 from lib.lab.run import processes, progress
@@ -40,13 +41,13 @@ def build(where: places.Places, shown: progress.Progress) -> pathlib.Path:
             build that fails.
     """
     fetch_nft(where, os.environ, shown)
-    folder = importlib.resources.files("lib.lab.proxy") / "module"
-    contents = {file.name: file.read_bytes() for file in folder.iterdir()}
-    flags = go_modules.ldflags("kube")
-    machine = f"{platform.system()} {platform.machine()}"
-    target = where.cache / "bin" / go_modules.key(contents, flags, machine) / NAME
+    target = folder(where) / NAME
     if target.exists():
         return target
+    program_archive.bring(where, {target.parent.name}, os.environ, shown)
+    if target.exists():
+        return target
+    contents, flags = _contents(), go_modules.ldflags("kube")
     target.parent.mkdir(parents=True, exist_ok=True)
     with go_build.alone(where, shown), shown.step(f"Build {NAME}"):
         least = go_modules.least_go(contents["go.mod"].decode())
@@ -63,6 +64,19 @@ def build(where: places.Places, shown: progress.Progress) -> pathlib.Path:
         )
         part.replace(target)
     return target
+
+
+def _contents() -> Mapping[str, bytes]:
+    """Return the files of its Go module, by name."""
+    files = importlib.resources.files("lib.lab.proxy") / "module"
+    return {file.name: file.read_bytes() for file in files.iterdir()}
+
+
+def folder(where: places.Places) -> pathlib.Path:
+    """Return the folder of the program."""
+    machine = f"{platform.system()} {platform.machine()}"
+    key = go_modules.key(_contents(), go_modules.ldflags("kube"), machine)
+    return where.cache / "bin" / key
 
 
 def fetch_nft(

@@ -20,7 +20,8 @@ from lib.lab.capi import core_program
 from lib.lab.daemons import ccm, csi, discoverer
 from lib.lab.grounds import grounds, machine_grounds, servers
 from lib.lab.kube import cluster, control_plane, kubelet
-from lib.lab.pods import host_keeper
+from lib.lab.pods import host_keeper, pod_host
+from lib.lab.proxy import kube_proxy
 from lib.lab.run import checkpoint, durations, processes, progress, steps
 from lib.lab.status import table
 from lib.lab.storage import loop_disks, node_keeper
@@ -115,13 +116,20 @@ def first_start(lab: parts.Lab) -> str:
 
 
 def program_folders(where: places.Places) -> tuple[str, ...]:
-    """Return the folders of built programs that any variant of a lab starts."""
+    """Return the folders of built programs that any variant of a lab starts.
+
+    Of the cache: those that are not built are omitted.
+    """
+    needed = (control_plane.GROUP, kubelet.GROUP, csi.GROUP, *pod_host.GROUPS)
     folders = {
-        go_modules.folder(where.cache, program.module)
-        for program in go_modules.in_groups(go_modules.GROUPS)
+        *(
+            go_modules.folder(where.cache, program.module)
+            for program in go_modules.in_groups(set(needed))
+        ),
+        kube_proxy.folder(where),
+        core_program.folder(where),
     }
-    core = core_program.path(where).parent if core_program.is_built(where) else None
-    return tuple(sorted(x.name for x in {*folders, core} if x and x.is_dir()))
+    return tuple(sorted(folder.name for folder in folders if folder.is_dir()))
 
 
 def _stop_node(kept: record.Record, where: places.Places) -> None:

@@ -39,6 +39,8 @@ REASONS: Mapping[str, str] = {
     "./pants test ": "it is the run of which this test is a part",
     "./pants package": "its results are what the lab tests start",
     "tofu ": "tests/lab/layouts runs the same commands with files of its own",
+    "kubectl -n openstack get ": "tests/lab/osdpl/page_test.py runs it",
+    "kubectl apply -f cloud.yaml": "the same test runs it",
     "kubectl get volumeattachments": (
         "tests/lab/dvp/dvp_sidecars_test.py reads the context of what it adopts"
     ),
