@@ -23,6 +23,7 @@ HELP = """Create, delete, attach, detach, grow and retype volumes for Kubernetes
 The controller plugin of CSI. With --cloud=openstack a drop-in replacement for the
 controller service of cinder-csi-plugin: its flags, its cloud.conf, its volumes. With
 --cloud=dvp one for that of dvp-csi-driver: its flags, its environment, its volumes.
+With --cloud=zvirt one for that of ovirt-csi-driver: its flags, OVIRT_CONFIG, its disks.
 """
 PARENT_KUBECONFIG = flags.Flag(
     "parent-kubeconfig",
@@ -31,6 +32,29 @@ PARENT_KUBECONFIG = flags.Flag(
     "Path of the kubeconfig of the parent cluster, with --cloud=dvp; empty:"
     " DVP_KUBERNETES_CONFIG_BASE64. Also with it DVP_NAMESPACE and CLUSTER_UUID are"
     " required.",
+)
+DATA_CENTER = flags.Flag(
+    "data-center",
+    kinds.TEXT,
+    "",
+    "Name or ID of the data center whose storage domains are used, with --cloud=zvirt;"
+    " empty: all that the user of the engine sees.",
+)
+_OF_OVIRT = (
+    flags.Flag(
+        "ovirt-conf",
+        kinds.TEXT,
+        "",
+        "Ignored.",
+        no_effect="the variable OVIRT_CONFIG names the file, as with the reference",
+    ),
+    flags.Flag(
+        "namespace",
+        kinds.TEXT,
+        "",
+        "Ignored.",
+        no_effect="no object of a namespace is read",
+    ),
 )
 
 
@@ -107,6 +131,40 @@ def _check_dvp(values: flags.Values, env: Mapping[str, str]) -> None:
     dvp_clouds.read(values[PARENT_KUBECONFIG], env)
 
 
+def _zvirt(
+    values: flags.Values,
+    driver_options: options.DriverOptions,
+    env: Mapping[str, str],
+) -> driver.DriverProgram:
+    from csi_controller import zvirt_clouds
+    from lib.cloud.support import cluster_witnesses
+    from lib.csi import driver, driver_nodes
+
+    nodes = driver_nodes.DriverNodes(zvirt_clouds.DRIVER)
+    described = driver.DriverProgram(
+        NAME,
+        version.VERSION,
+        "zvirt",
+        zvirt_clouds.DRIVER,
+        zvirt_clouds.FEATURES,
+        {},
+        nodes=nodes,
+    )
+    if not driver_options.has_controller:
+        return described
+    cluster = cluster_witnesses.OfCluster(driver_options.cluster, nodes.ids)
+    agent = " ".join((*driver_options.user_agents, f"{NAME}/{version.VERSION}"))
+    opener = zvirt_clouds.opener(env, agent, cluster, values[DATA_CENTER])
+    return dataclasses.replace(described, openers={"": opener})
+
+
+def _check_zvirt(values: flags.Values, env: Mapping[str, str]) -> None:
+    from csi_controller import zvirt_clouds
+
+    del values
+    zvirt_clouds.read(env)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
     """A provider.
@@ -125,9 +183,17 @@ class Provider:
 PROVIDERS: Mapping[str, Provider] = {
     "openstack": Provider(_openstack_flags, _check_openstack, _openstack),
     "dvp": Provider(options.none, _check_dvp, _dvp),
+    "zvirt": Provider(options.none, _check_zvirt, _zvirt),
 }
 CLOUD = flag_table.cloud(tuple(PROVIDERS))
-FLAGS = (CLOUD, *flag_table.WORKING, PARENT_KUBECONFIG, *flag_table.INERT)
+FLAGS = (
+    CLOUD,
+    *flag_table.WORKING,
+    PARENT_KUBECONFIG,
+    DATA_CENTER,
+    *flag_table.INERT,
+    *_OF_OVIRT,
+)
 
 
 def main() -> None:
