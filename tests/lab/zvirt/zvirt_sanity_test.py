@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from lib.kernel import dmi
-from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import csi, csi_node
 from lib.lab.run import processes
+from lib.lab.slots import leases
 from lib.lab.storage import attached_disks, file_system_tools, loop_disks
 from tests.harness import testing
 from tests.harness.csi import csi_front, csi_sanity
@@ -20,7 +20,7 @@ from tests.harness.zvirt import csi_zvirt, engine_files
 from tests.harness.zvirt.vms_of_nodes import Vms
 from tests.lib.lab.zvirt.served import Served, serving
 
-SPECS = 65
+SPECS = 57
 MAY_BE_SKIPPED = re.compile(
     csi_sanity.MAY_BE_SKIPPED.pattern
     + "|ModifyVolume|source volume|volume attribute class"
@@ -37,9 +37,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def ground(
-    where: places.Places, engine: Served, tmp_path_factory: pytest.TempPathFactory
+    lease: leases.Lease, engine: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[csi_sanity.Ground]:
     """Run both programs for a VM, whose disks this process plugs."""
+    where = lease.where
     if reason := loop_disks.unavailable():
         pytest.skip(reason)
     programs.build(where, [csi.SANITY_GROUP], testing.shown())

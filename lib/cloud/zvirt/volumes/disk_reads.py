@@ -309,12 +309,16 @@ class DiskReads:
 
     def _failed(self, volume: Volume, deadline: float) -> Volume:
         """Return an illegal disk; it was never fit for use if its creation failed."""
-        self._writes.jobs.pop(volume.id)
+        write = self._writes.jobs.pop(volume.id)
+        if write is not None and write.is_resizing:
+            failure = self._job(write, deadline).failure
+            self._writes.failures.put(volume.id, failure)
+            return _explained(volume, failure)
         write = disk_writes.DiskWrite(disk_paths.creation(volume.id))
-        state = self._job(write, deadline)
-        if not state.failure or volume.attachments:
-            return volume
-        return _explained(dataclasses.replace(volume, was_ready=False), state.failure)
+        failure = self._job(write, deadline).failure
+        if failure and not volume.attachments:
+            volume = dataclasses.replace(volume, was_ready=False)
+        return _explained(volume, failure or self._writes.failures.get(volume.id) or "")
 
     def _with_job(self, volume: Volume, deadline: float) -> Volume:
         """Return a volume as the job of this process's last write shows it."""
