@@ -64,7 +64,8 @@ def prepared(native: EngineVm, disk: AttachedDisk, size: int) -> Step | None:
     description = disk.description
     if not is_tagged:
         description = vm_tags.added(description, machine.cluster_id, machine.uid)
-    write = vm_writes.PrepareDisk(disk.id, description, size if grows else 0)
+    vm = "" if native.vm is None else native.vm.id
+    write = vm_writes.PrepareDisk(vm, disk.id, description, size if grows else 0)
     why = "it is not recorded" if is_tagged else "it has no ownership tag"
     if grows:
         why = f"it has {disk.size} bytes, desired are {size}"

@@ -216,6 +216,8 @@ def _down(
         return dataclasses.replace(
             common, results=results, problems=(problem,), retry_after_s=SLOW_S
         )
+    if disk.status == "locked":  # its size and tag are being changed
+        return dataclasses.replace(common, retry_after_s=POLL_S)
     parts = tuple(grouped("parts", _parts(native, vm, disk, desired)))
     tags = tuple(_tags(native, vm, rules.tags))
     last = () if parts else (start,)

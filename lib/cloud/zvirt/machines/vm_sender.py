@@ -69,7 +69,7 @@ class VmSender:
         match write:
             case CreateVm():
                 return self._create(write, correlation_id, timeout_s)
-            case PrepareDisk(disk, description, size):
+            case PrepareDisk(_, disk, description, size):
                 body = types.Disk(description=description)
                 if size:
                     body.provisioned_size = size

@@ -31,6 +31,7 @@ class TagVm:
 class PrepareDisk:
     """Expand the boot disk and give it its ownership tag. size: 0: as it is."""
 
+    vm: str
     disk: str
     description: str
     size: int = 0
