@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from lib.cloud import errors
@@ -25,10 +25,10 @@ class Failures:
         self._lock = threading.Lock()
         self._by_uid: dict[str, dict[str, str]] = {}
 
-    def of(self, uid: str) -> tuple[str, ...]:
-        """Return all texts for a cluster, each once."""
+    def of(self, uid: str) -> Mapping[str, str]:
+        """Return the texts for a cluster by machine, the last rejected at the end."""
         with self._lock:
-            return tuple(sorted(set(self._by_uid.get(uid, {}).values())))
+            return dict(self._by_uid.get(uid, {}))
 
     def note(self, uid: str, name: str, text: str) -> None:
         """Note the result of a deletion; empty: it was accepted."""

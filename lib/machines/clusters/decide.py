@@ -189,9 +189,12 @@ def _clean_up(
     text, reason = f"waiting for: {listed(names)}", ClusterReason.CLEANING_UP
     retry_s = POLL_S
     if snapshot.failures:
-        text = "; ".join((text, *snapshot.failures))
+        text = "; ".join((text, *sorted(set(snapshot.failures.values()))))
         reason, retry_s = ClusterReason.CLEANUP_FAILED, FAILED_S
-    steps = [step for each in pending[:AT_A_TIME] for step in _steps(each, now, rules)]
+    # Those that were rejected come after the others, which they would keep waiting.
+    order = {name: number for number, name in enumerate(snapshot.failures)}
+    ordered = sorted(pending, key=lambda each: order.get(each.machine, -1))
+    steps = [step for each in ordered[:AT_A_TIME] for step in _steps(each, now, rules)]
     shown = _deleting(snapshot, now, rules, reason, text)
     return Outcome((*shown, *steps), retry_s)
 

@@ -98,6 +98,11 @@ class Leftover:
     observed: machines.Observation | None = None
 
     @property
+    def machine(self) -> str:
+        """The name of the machine; empty where this process cannot delete it."""
+        return "" if self.target is None else self.target.ref.name
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Kind and name of each resource."""
         return tuple(f"{resource.kind} {resource.name}" for resource in self.owned)
@@ -110,9 +115,9 @@ class Snapshot:
     held: our own last write is not back in the watch yet. machines: names of its
     machine objects. others: keys of further cluster objects that this process
     reconciles. endpoint: of the API server. left: None: the cloud was not read.
-    failures: why the last deletions were rejected. written: the object as the last
-    write of this reconciliation returned it. spec_writes: own writes that have changed
-    its generation.
+    failures: why the last deletions were rejected, by machine. written: the object as
+    the last write of this reconciliation returned it. spec_writes: own writes that have
+    changed its generation.
     """
 
     cluster: ClusterObject
@@ -123,7 +128,7 @@ class Snapshot:
     endpoint: ControlPlaneEndpoint = NO_ENDPOINT
     place: Seen[steps.Problem | None] | Unknown | None = None
     left: tuple[Leftover, ...] | Unknown | None = None
-    failures: tuple[str, ...] = ()
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     written: ClusterObject | None = None
     spec_writes: int = 0
 

@@ -44,7 +44,7 @@ class ClusterObserver:
     def __init__(
         self,
         sources: ClusterSources,
-        failures: Callable[[str], tuple[str, ...]],
+        failures: Callable[[str], Mapping[str, str]],
         clock: Callable[[], float],
     ) -> None:
         """failures: returns why deletions for the cluster of a UID were rejected."""

@@ -249,7 +249,7 @@ DELETIONS: list[tuple[str, dict[str, Any], str, bool]] = [
     ("not read", {}, "", False),
     ("unknown", {"left": FAULT}, "CleanupFailed", False),
     ("resources", {"left": (LEFT,)}, "CleaningUp", False),
-    ("a failure", {"left": (LEFT,), "failures": ("403",)}, "CleanupFailed", False),
+    ("a failure", {"left": (LEFT,), "failures": {"m": "403"}}, "CleanupFailed", False),
     ("resources of others", {"left": (KEPT,)}, "CleanupIncomplete", True),
     ("nothing", {"left": ()}, "", True),
 ]

@@ -12,7 +12,7 @@ from lib.cloud import errors
 from lib.cloud.fake.machine_plans import Vm, VmState
 from lib.kube import errors as kube_errors
 from lib.kube.fake import calls
-from lib.machines.clusters import model
+from lib.machines.clusters import decide, model
 
 Make = Callable[..., Any]
 LIVES_MAX = 20
@@ -150,6 +150,33 @@ def test_a_rejected_deletion_is_reported_and_others_go_on(
     assert 1 <= len(events) <= 2
     ground.cloud.before_call = lambda operation: None
     process.settle(quiet_s=120)
+    assert clusters.get() is None
+
+
+def test_many_rejected_deletions_do_not_stop_the_others(
+    clusters: Any, make_cluster_process: Make
+) -> None:
+    """More than are deleted in one reconciliation; they are tried after the others."""
+    ground = clusters.ground
+    process = make_cluster_process(clusters)
+    process.settle()
+    refused = {f"a-{number:02}" for number in range(2 * decide.AT_A_TIME)}
+    for name in (*refused, "z-1", "z-2"):
+        left(clusters, name)
+
+    def refuse(operation: str) -> None:
+        if operation.startswith("delete") and "a-" in operation:
+            raise errors.Forbidden("403", operation="remove", resource="a")
+
+    ground.cloud.before_call = refuse
+    clusters.delete()
+    for _ in range(2400):
+        process.relist()
+        process.turn()
+        ground.now_s += 0.5
+    assert set(ground.cloud.vms) == refused
+    ground.cloud.before_call = lambda operation: None
+    process.settle(quiet_s=400)
     assert clusters.get() is None
 
 
