@@ -132,6 +132,31 @@ def test_the_life_of_a_volume(plugin: Plugin) -> None:
     assert plugin.kernel.mounts() == ()
 
 
+def test_a_volume_that_was_mounted_without_staging(plugin: Plugin) -> None:
+    """As ovirt-csi-driver leaves it: the device at the pod's path, nothing staged."""
+    kernel = plugin.kernel
+    kernel.make_directory(TARGET)
+    kernel.make_file_system(plugin.disk.disk.path, "ext4", ())
+    kernel.mount(plugin.disk.disk.path, TARGET, "ext4", ())
+    measured = csi_pb2.NodeGetVolumeStatsRequest(volume_id=ID, volume_path=TARGET)
+    assert plugin.node.get_stats(measured, call()).usage[0].total == GIB
+    kernel.sizes["vdb"] = 2 * GIB
+    larger = csi_pb2.NodeExpandVolumeRequest(
+        volume_id=ID,
+        volume_path=TARGET,
+        capacity_range=csi_pb2.CapacityRange(required_bytes=2 * GIB),
+    )
+    assert plugin.node.expand(larger, call()).capacity_bytes == 2 * GIB
+    end = csi_pb2.NodeUnpublishVolumeRequest(volume_id=ID, target_path=TARGET)
+    for _ in range(2):
+        plugin.node.unpublish(end, call())
+    unstaged = csi_pb2.NodeUnstageVolumeRequest(
+        volume_id=ID, staging_target_path=STAGING
+    )
+    plugin.node.unstage(unstaged, call())
+    assert kernel.mounts() == ()
+
+
 def test_a_raw_block_volume(plugin: Plugin) -> None:
     block = capability(is_block=True)
     plugin.node.stage(stage(volume_capability=block), call())
