@@ -15,7 +15,16 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 LIES_S = 600.0
 STEP_S = 2.0
 DRIFT_S = 30.0
-KINDS = ("loadbalancers", "floatingips", "ports")
+KINDS = (
+    "loadbalancers",
+    "listeners",
+    "pools",
+    "healthmonitors",
+    "floatingips",
+    "ports",
+    "subnets",
+    "networks",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +52,7 @@ class Lie:
         if call.method != "GET" or kind not in KINDS:
             return answer
         if len(call.parts) == 3:
-            is_absent = kind == "loadbalancers" and self.lacks(call.parts[2])
+            is_absent = self.lacks(call.parts[2])
             text = {"faultstring": f"{kind} {call.parts[2]} not found."}
             return wire.Answer(404, dict(text)) if is_absent else answer
         body = answer.body or {}
@@ -146,3 +155,4 @@ def test_no_load_balancer_is_deleted_or_replaced(
     scene.cloud.forge = session.genuine
     run(scene, 720.0)
     assert state(scene, count) == before
+    assert [call for call in scene.cloud.writes if call.method == "DELETE"] == []
