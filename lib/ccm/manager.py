@@ -185,6 +185,7 @@ class Manager:
             probes=self._daemon.probes,
             permit=permit,
             unsettled_s=lambda settle_s: lease.unsettled_s(settle_s) if lease else 0.0,
+            show_work=lambda work: lease.show(work) if lease else None,
             reference=self._program.reference,
         )
 

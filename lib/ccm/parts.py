@@ -20,8 +20,9 @@ class Parts:
 
     reading: for reads and the watch. writing: refuses when the Lease is lost. nodes:
     one watch for all. recorder: returns the Event recorder of a component. metrics: of
-    reconciliations. permit: entered before each write to the cloud. unsettled_s: see
-    lib/kube/election.py. reference: whose metrics are shown besides ours.
+    reconciliations. permit: entered before each write to the cloud. unsettled_s,
+    show_work: see lib/kube/election.py. reference: whose metrics are shown besides
+    ours.
     """
 
     reading: client.Api
@@ -33,6 +34,7 @@ class Parts:
     probes: probes.Probes
     permit: guarded.Permit
     unsettled_s: Callable[[float], float]
+    show_work: Callable[[Callable[[], str]], None]
     reference: counting.Reference | None = None
 
 

@@ -107,6 +107,7 @@ class ServiceControllers:
         balancer_metrics.watch(self._flow.problems, self._flow.reasons)
         if balancers().places is not None:
             metrics.watch_places(parts.registry, SERVICE_NAME, self._standing)
+            parts.show_work(lambda: self._standing().text("load balancers", "Services"))
         self._runner = runner.Runner(
             self._flow,
             self._queue,

@@ -41,6 +41,20 @@ class Standing:
     oldest_s: float
     took_s: float = 0.0
 
+    def text(self, service: str, objects: str) -> str:
+        """Describe it in one line for users; empty while nothing is in progress.
+
+        service: that is written. objects: for which it is written.
+        """
+        wanted = self.held + self.waiting
+        if not wanted:
+            return ""
+        each = f", {self.took_s:.0f} s each" if self.took_s else ""
+        waiting = f", {self.waiting} {objects} wait" if self.waiting else ""
+        return (
+            f"{service}: {self.held} writes in flight of {wanted} wanted{each}{waiting}"
+        )
+
 
 class Places(Protocol):
     """The places of one service. Safe for many threads; no call blocks."""

@@ -85,10 +85,14 @@ class ClusterReader:
             body = self._api.read(kind, name, namespace, timeout_s=self._timeout_s)
         except errors.NotFound:
             return None
-        record = kube_lease.parse(body).record
+        parsed = kube_lease.parse(body)
+        record = parsed.record
         renewed_at = _time(record.renew_time)
         return LeaseHolder(
-            record.holder_identity, renewed_at, record.lease_duration_seconds
+            record.holder_identity,
+            renewed_at,
+            record.lease_duration_seconds,
+            parsed.work,
         )
 
     def nodes(self) -> tuple[NodeIdentity, ...]:

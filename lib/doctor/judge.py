@@ -386,7 +386,8 @@ def lease(
     age_s = (now - lease.renewed_at).total_seconds()
     text = f"{name} is held by {lease.holder}, renewed {max(age_s, 0.0):.0f} s ago"
     if age_s <= lease.duration_s:
-        return CheckResult(LEASE, CheckState.OK, text)
+        done = f"; {lease.work}" if lease.work else ""
+        return CheckResult(LEASE, CheckState.OK, f"{text}{done}")
     text += f", and expired after {lease.duration_s} s: its holder has stopped"
     is_lasting = age_s > lease.duration_s + _TAKEN_OVER_S
     state = CheckState.FAILED if is_lasting else CheckState.WARNING
@@ -411,6 +412,14 @@ def idle(name: str, lease: LeaseHolder | None, now: datetime.datetime) -> str:
     last = f"was last renewed {max(age_s, 0.0):.0f} s ago"
     state = f"{last} by {lease.holder}" if lease.holder else f"is released, and {last}"
     return f"no cloud controller manager acts: Lease {name} {state}"
+
+
+def work(lease: LeaseHolder | None, now: datetime.datetime) -> str:
+    """Return what the holder of a Lease is doing; empty if that is nothing, or old."""
+    if lease is None or lease.renewed_at is None:
+        return ""
+    age_s = (now - lease.renewed_at).total_seconds()
+    return lease.work if age_s <= lease.duration_s else ""
 
 
 def pods(read: Read[PodReport] | ReadFailure) -> tuple[CheckResult, ...]:

@@ -95,11 +95,15 @@ class DaemonAccount:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """Holder of a Lease. holder: empty after a release. duration_s: of the Lease."""
+    """Holder of a Lease. holder: empty after a release. duration_s: of the Lease.
+
+    work: what the holder is doing, in one line; empty: nothing.
+    """
 
     holder: str
     renewed_at: datetime.datetime | None
     duration_s: int
+    work: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

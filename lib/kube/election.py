@@ -75,6 +75,14 @@ class Election:
         self._taken_over_at = NEVER
         self._is_over = False
         self._in_flight = 0
+        self._describe_work: Callable[[], str] = str
+
+    def show(self, work: Callable[[], str]) -> None:
+        """Have each renewal show what this process is doing; see lib/kube/lease.py.
+
+        work: returns it in one line; empty: nothing.
+        """
+        self._describe_work = work
 
     def act_until(self) -> float:
         """Return the time of `clock` until which we may act; -inf when we may not."""
@@ -276,7 +284,8 @@ class Election:
     def _write(self, record: lease.LeaseRecord) -> None:
         """Write the lease upon what we have seen of it."""
         present = None if self._is_deleted else self._seen
-        body = lease.body(present, record, self._namespace, self._name)
+        work = self._work() if record.holder_identity else ""
+        body = lease.body(present, record, self._namespace, self._name, work)
         if present is None:
             answer = self._api.create(
                 resources.LEASES, body, self._namespace, timeout_s=self._timeout_s()
@@ -289,6 +298,14 @@ class Election:
                 timeout_s=self._timeout_s(),
             )
         self._observe(answer)
+
+    def _work(self) -> str:
+        """Describe the work in progress; that it fails must not cost the Lease."""
+        try:
+            return self._describe_work()
+        except Exception as error:
+            self._log.error("cannot describe the work in progress", exc_info=error)
+            return ""
 
     def _extend(self, began: float) -> bool:
         """Go on acting, unless the answer came too late for that."""

@@ -12,6 +12,9 @@ import msgspec
 from lib.kube import resources
 from lib.process import decoding
 
+WORK_ANNOTATION = "mooring.io/work-in-progress"
+"""What the holder is doing, for people and `mooring`; absent while there is nothing."""
+
 
 class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
     """Holder of a Lease; times as the server has them. Empty holder: released."""
@@ -30,18 +33,21 @@ class _Object(msgspec.Struct, frozen=True):
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
+    annotations: dict[str, str] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lease:
     """A Lease as it was read.
 
-    whole: all of the object, so that a write keeps what others put there.
+    whole: all of the object, so that a write keeps what others put there. work: see
+    WORK_ANNOTATION.
     """
 
     version: str
     record: LeaseRecord
     whole: dict[str, object] = dataclasses.field(repr=False)
+    work: str = ""
 
 
 def parse(body: bytes) -> Lease:
@@ -52,7 +58,8 @@ def parse(body: bytes) -> Lease:
     """
     known = decoding.decode(body, _Object)
     whole = decoding.decode(body, dict[str, object])
-    return Lease(known.metadata.resource_version, known.spec, whole)
+    work = known.metadata.annotations.get(WORK_ANNOTATION, "")
+    return Lease(known.metadata.resource_version, known.spec, whole, work)
 
 
 def renewed(
@@ -83,8 +90,13 @@ def released(old: LeaseRecord, now: datetime.datetime) -> LeaseRecord:
     )
 
 
-def body(old: Lease | None, record: LeaseRecord, namespace: str, name: str) -> bytes:
-    """Return the object to be written: `old` with this record, or a new one."""
+def body(
+    old: Lease | None, record: LeaseRecord, namespace: str, name: str, work: str = ""
+) -> bytes:
+    """Return the object to be written: `old` with this record, or a new one.
+
+    work: see WORK_ANNOTATION.
+    """
     fields = typing.cast(dict[str, object], msgspec.to_builtins(record))
     if old is None:
         whole: dict[str, object] = {
@@ -96,7 +108,16 @@ def body(old: Lease | None, record: LeaseRecord, namespace: str, name: str) -> b
     else:
         spec = typing.cast(dict[str, object], old.whole.get("spec") or {})
         whole = {**old.whole, "spec": {**spec, **fields}}
+    if work or (old is not None and old.work):
+        whole["metadata"] = _with_work(whole["metadata"], work)
     return msgspec.json.encode(whole)
+
+
+def _with_work(metadata: object, work: str) -> dict[str, object]:
+    about = typing.cast(dict[str, object], metadata)
+    annotations = typing.cast(dict[str, str], about.get("annotations") or {})
+    kept = {key: annotations[key] for key in annotations if key != WORK_ANNOTATION}
+    return {**about, "annotations": kept | ({WORK_ANNOTATION: work} if work else {})}
 
 
 def micro_time(now: datetime.datetime) -> str:

@@ -52,9 +52,9 @@ class ManagerDeployment:
         return option or self.flags.get(flag, "") or default
 
     def warn_if_idle(self, api: "client.Api") -> None:
-        """Print a line to standard error if no process holds the Lease: one call.
+        """Print to standard error that no process holds the Lease, or what it does.
 
-        Nothing where it cannot be read: `mooring doctor` names the reason.
+        One call. Nothing where it cannot be read: `mooring doctor` names the reason.
         """
         from lib.doctor import cluster, judge
         from lib.kube import errors
@@ -68,3 +68,5 @@ class ManagerDeployment:
             return
         if text := judge.idle(f"{namespace}/{self.lease}", lease, utc_now()):
             click.echo(f"{text}; see `mooring doctor`", err=True)
+        elif text := judge.work(lease, utc_now()):
+            click.echo(text, err=True)

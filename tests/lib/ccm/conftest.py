@@ -63,6 +63,7 @@ def make_parts() -> MakeParts:
             probes=probes.Probes(),
             permit=permit,
             unsettled_s=unsettled_s,
+            show_work=lambda work: None,
         )
 
     return make

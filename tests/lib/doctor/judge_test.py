@@ -2,6 +2,8 @@
 
 import datetime
 
+import pytest
+
 from lib.cloud import checkup, errors
 from lib.cloud.openstack.checkup import REMEDIES
 from lib.doctor import ids, judge
@@ -34,8 +36,11 @@ def late(seconds: float) -> Read[ClockReadings]:
     return Read(ClockReadings(NOW, NOW - datetime.timedelta(seconds=seconds)))
 
 
-def held(seconds: float, holder: str = "a_1") -> Read[LeaseHolder | None]:
-    return Read(LeaseHolder(holder, NOW - datetime.timedelta(seconds=seconds), 15))
+def held(
+    seconds: float, holder: str = "a_1", work: str = ""
+) -> Read[LeaseHolder | None]:
+    renewed_at = NOW - datetime.timedelta(seconds=seconds)
+    return Read(LeaseHolder(holder, renewed_at, 15, work))
 
 
 def service(**more: object) -> checkup.ServiceEndpoint:
@@ -395,6 +400,12 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "no; remedy: use",
     ),
     ("lease held", one(judge.lease("l", held(2), NOW)), "OK", "held by a_1, renewed 2"),
+    (
+        "lease of a holder with work",
+        one(judge.lease("l", held(2, work="load balancers: 2 writes"), NOW)),
+        "OK",
+        "renewed 2 s ago; load balancers: 2 writes",
+    ),
     ("no lease", one(judge.lease("l", Read(None), NOW)), "WARN", "l is not held"),
     (
         "lease released",
@@ -542,3 +553,15 @@ def test_a_new_node_may_lack_its_id() -> None:
 
 def test_without_a_route_table_there_is_no_line() -> None:
     assert judge.routes(Read(None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(14, "2 writes"), (16, "")],
+    ids=["a Lease that holds", "an expired one"],
+)
+def test_the_work_of_a_holder_is_shown_while_its_lease_lasts(
+    seconds: float, text: str
+) -> None:
+    assert judge.work(held(seconds, work="2 writes").value, NOW) == text
+    assert judge.work(None, NOW) == ""

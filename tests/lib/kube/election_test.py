@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from lib.kube import client, election, errors, guarded, resources
+from lib.kube import client, election, errors, guarded, lease, resources
 from lib.kube.fake import api, calls
 
 if typing.TYPE_CHECKING:
@@ -111,6 +111,37 @@ def test_a_renewal_keeps_what_it_does_not_know(
     assert spec(fake)["leaseTransitions"] == 0
     assert fake.calls[-1].verb == "update"
     assert b'"a":"b"' in fake.read(resources.LEASES, "ccm", "kube-system", timeout_s=1)
+
+
+def test_a_renewal_shows_the_work_in_progress(
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
+) -> None:
+    """As an annotation, beside those of others; absent while there is nothing."""
+
+    def annotations() -> object:
+        (stored,) = fake.all(resources.LEASES)
+        about = typing.cast(dict[str, object], stored["metadata"])
+        return about.get("annotations", {})
+
+    first, work = stand("host_1"), ["load balancers: 2 writes"]
+    first.show(lambda: work[0])
+    assert first.attempt()
+    (stored,) = fake.all(resources.LEASES)
+    about = typing.cast(dict[str, object], stored["metadata"])
+    assert annotations() == {lease.WORK_ANNOTATION: work[0]}
+    more = {lease.WORK_ANNOTATION: work[0], "other": "1"}
+    fake.put(resources.LEASES, {**stored, "metadata": {**about, "annotations": more}})
+    for text, shown in (
+        ("3 writes", {lease.WORK_ANNOTATION: "3 writes", "other": "1"}),
+        ("", {"other": "1"}),
+    ):
+        work[0] = text
+        clock.pass_by(2)
+        assert first.attempt()
+        assert annotations() == shown
+    work.clear()  # the description fails
+    clock.pass_by(2)
+    assert first.attempt()
 
 
 def test_nobody_takes_a_lease_that_is_renewed(

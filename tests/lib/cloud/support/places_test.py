@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from lib.cloud import steps
 from lib.cloud import write_places as vocabulary
 from lib.cloud.fake import clock as clocks
@@ -294,3 +296,19 @@ def test_standing_shows_who_waits_and_for_how_long() -> None:
     ground.clock.move(0.5)
     assert ground.places.standing() == vocabulary.Standing(2, 1, 1, 0.5)
     assert ground.places.waited_s("second") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("standing", "text"),
+    [
+        (vocabulary.Standing(8, 0, 0, 0.0, 35.0), ""),
+        (vocabulary.Standing(8, 2, 0, 0.0), "Octavia: 2 writes in flight of 2 wanted"),
+        (
+            vocabulary.Standing(2, 2, 6, 4.0, 35.4),
+            "Octavia: 2 writes in flight of 8 wanted, 35 s each, 6 Services wait",
+        ),
+    ],
+    ids=["idle", "nothing is known", "some wait"],
+)
+def test_work_in_progress_is_one_line(standing: vocabulary.Standing, text: str) -> None:
+    assert standing.text("Octavia", "Services") == text
