@@ -48,7 +48,8 @@ def plan(
     """Read what the adoption changes; nothing is written.
 
     Raises:
-        InvalidRequest: the load balancer is that of a Service that exists.
+        InvalidRequest: the load balancer is that of a Service that exists, serves
+        several, or is not ACTIVE.
         Unsupported: the cloud has no adoption. CloudError, KubeError: as its reads.
     """
     operation = "adopt load balancer"
@@ -70,6 +71,10 @@ def plan(
         if f"{cluster.id}:{other.metadata.uid}" in adoption.owners:
             text = f"it is owned by Service {other.key}, which exists"
             raise errors.InvalidRequest(text, operation=operation, resource=request.id)
+    if adoption.obstacle:
+        raise errors.InvalidRequest(
+            adoption.obstacle, operation=operation, resource=request.id
+        )
     return Planned(request, service, ref, adoption)
 
 

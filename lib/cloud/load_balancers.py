@@ -329,7 +329,8 @@ class Adoption:
 
     addresses: under which it can be reached. owners: "<cluster id>:<Service UID>" of
     its former ownership tags. steps: in this order, each after the gate of the load
-    balancer. annotations: to be written on the Service afterwards.
+    balancer. annotations: to be written on the Service afterwards. obstacle: why the
+    steps cannot be applied; empty: they can.
     """
 
     name: str
@@ -337,6 +338,7 @@ class Adoption:
     owners: frozenset[str]
     steps: tuple[steps.Step, ...]
     annotations: tuple[tuple[str, str], ...]
+    obstacle: str = ""
 
 
 @runtime_checkable
@@ -347,8 +349,7 @@ class Adopting(Protocol):
         """Return what takes a load balancer over, on the word of a person.
 
         Raises:
-            NotFound: none exists with this ID. InvalidRequest: it cannot be.
-            CloudError: it cannot be read.
+            NotFound: none exists with this ID. CloudError: it cannot be read.
         """
         ...
 

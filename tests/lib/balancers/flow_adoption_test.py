@@ -147,13 +147,16 @@ def test_what_is_not_to_be_taken_over_is_refused(
             plan(scene, id_, service)
     balancer = octavia.load_balancers[id_]
     balancer["provisioning_status"] = "PENDING_UPDATE"
+    with pytest.raises(errors.InvalidRequest, match="default/web, which exists"):
+        plan(scene, id_, "default/second")
+    assert plan(scene, id_).adoption.steps == (), "nothing has to be changed"
+    lost = ["mooring:lost:uid"]
+    balancer["tags"] = lost
     with pytest.raises(errors.InvalidRequest, match="must be ACTIVE"):
-        plan(scene, id_)
-    balancer |= {
-        "provisioning_status": "ACTIVE",
-        "tags": [*balancer["tags"], "mooring-user:cluster-id:other"],
-    }
-    with pytest.raises(errors.InvalidRequest, match="mooring-user:cluster-id:other"):
+        plan(scene, id_, "default/second")
+    other = "mooring-user:cluster-id:other"
+    balancer |= {"provisioning_status": "ACTIVE", "tags": [*lost, other]}
+    with pytest.raises(errors.InvalidRequest, match=other):
         plan(scene, id_, "default/second")
     with pytest.raises(errors.NotFound):
         plan(scene, "00000000-0000-4000-8000-0000000000aa")

@@ -7,7 +7,6 @@ the same credentials shows the same.
 
 from collections.abc import Iterator
 
-from lib.cloud import errors
 from lib.cloud.load_balancers import Adoption, Ref
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.load_balancers.plan import actions
@@ -24,11 +23,9 @@ def read(api: client.Client, ref: Ref, id_: str, deadline: float) -> Adoption:
     """Return what takes a load balancer over for a Service.
 
     Raises:
-        NotFound: none exists with this ID. InvalidRequest: it cannot be taken over.
-        CloudError: it cannot be read.
+        NotFound: none exists with this ID. CloudError: it cannot be read.
     """
     balancer = lists.LOAD_BALANCER.read(api, id_, deadline).loadbalancer
-    _check(ref, balancer)
     filters = (("load_balancer_id", id_),)
     listeners = lists.LISTENERS.of_project(api, deadline, filters)
     ips = lists.FLOATING_IPS.of_project(api, deadline)
@@ -48,29 +45,21 @@ def read(api: client.Client, ref: Ref, id_: str, deadline: float) -> Adoption:
     )
     shown = sorted(identity.addresses(balancer, on_vip))
     notes = ((keys.LOAD_BALANCER_ID, id_), (keys.OWNED_ID, id_))
-    return Adoption(balancer.name, tuple(shown), former, steps, notes)
+    obstacle = _obstacle(ref, balancer) if steps else ""
+    return Adoption(balancer.name, tuple(shown), former, steps, notes, obstacle)
 
 
-def _check(ref: Ref, balancer: native.LoadBalancer) -> None:
-    """Check that a load balancer serves one Service, and can be changed.
-
-    Raises:
-        InvalidRequest: it does not.
-    """
+def _obstacle(ref: Ref, balancer: native.LoadBalancer) -> str:
+    """Return why a load balancer serves others too, or cannot be changed."""
     is_own = names.ownership_tag(ref) in identity.ownership_tags_of(balancer)
     users = () if is_own else sorted(identity.other_users(balancer, ref))
-    why = ""
     if users:
-        why = (
+        return (
             f"other Services use it, too: tags {', '.join(users)}; must be used by its"
             " owner alone, or by the Service under the given cluster name"
         )
-    elif balancer.provisioning_status != native.ACTIVE:
-        why = f"its status is {balancer.provisioning_status}; must be {native.ACTIVE}"
-    if why:
-        raise errors.InvalidRequest(
-            why, operation="adopt load balancer", resource=balancer.id
-        )
+    status = balancer.provisioning_status
+    return "" if status == native.ACTIVE else f"its status is {status}; must be ACTIVE"
 
 
 def _taken(tags: tuple[str, ...], ref: Ref) -> list[str]:
