@@ -166,8 +166,9 @@ class WithManagers(msgspec.Struct, frozen=True):
     def other(self, write: model.Write) -> str:
         """Return the manager of the field of a write.
 
-        A field that was removed has none: then the last one to change the Service
-        that manages nothing of ours is returned. Empty if there is none.
+        A field that was removed has none, and the client that removes it need not
+        manage another one: then the last one to change the Service that manages nothing
+        of ours is returned as a guess. Empty if there is none.
 
         Source: Kubernetes meta/v1 ManagedFieldsEntry, FieldsV1.
         """
@@ -183,7 +184,8 @@ class WithManagers(msgspec.Struct, frozen=True):
             if each.has(_FINALIZER) or each.has(_STATUS)
         }
         managers = (each.manager for each in last_first)
-        return next((name for name in managers if name not in own_managers), "")
+        others = (name for name in managers if name not in own_managers)
+        return next((f"another client, perhaps {name}" for name in others), "")
 
 
 _FINALIZER = ("f:metadata", "f:finalizers", f'v:"{model.FINALIZER}"')

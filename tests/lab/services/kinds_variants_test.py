@@ -128,35 +128,41 @@ def test_answers_without_an_end(room: Room, slow: Slow) -> None:
 
 # ---------------------------------------------------------------- two writers
 
-WRITERS: dict[str, tuple[dict[str, object], str]] = {
+_UNKNOWN = "another client, perhaps "
+"""A client that only removes fields manages none."""
+WRITERS: dict[str, tuple[dict[str, object], str, str]] = {
     "it removes an annotation": (
         {"metadata": {"annotations": {keys.OWNED_ID: None}}},
         f"annotation {keys.OWNED_ID}",
+        _UNKNOWN,
     ),
     "it removes the finalizer": (
         {"metadata": {"finalizers": None}},
         f"finalizer {FINALIZER}",
+        _UNKNOWN,
     ),
     "it writes another address as annotation": (
         {"metadata": {"annotations": {keys.LOAD_BALANCER_ADDRESS: "192.0.2.98"}}},
         f"annotation {keys.LOAD_BALANCER_ADDRESS}",
+        kinds.OTHER,
     ),
 }
 
 
 @pytest.mark.parametrize("row", WRITERS)
 def test_two_writers_of_metadata(room: Room, row: str) -> None:
-    patch, field = WRITERS[row]
-    room.services.make("contested", INTERNAL)
-    kinds.served(room, "contested")
+    patch, field, other = WRITERS[row]
+    name = f"contested-{[*WRITERS].index(row)}"
+    room.services.make(name, INTERNAL)
+    kinds.served(room, name)
     counted = Counted(room.entrance)
-    with kinds.other_writer(room, "contested", patch) as times:
-        (message,) = kinds.reported(room, "contested", kinds.CONTESTED)
+    with kinds.other_writer(room, name, patch) as times:
+        (message,) = kinds.reported(room, name, kinds.CONTESTED)
         time.sleep(max(0.0, OTHERS_S - (time.monotonic() - times[0])))
         count = len(times)
     print(f"{count} writes; {message}")
     assert message.startswith(field)
-    assert kinds.OTHER in message
+    assert f"is changed back by {other}" in message
     assert count <= MOST_WRITES
     assert counted.writes() == []
 

@@ -119,6 +119,50 @@ def test_a_service_takes_over_a_load_balancer_that_it_shares(
     assert octavia.load_balancers == octavia.listeners == {}
 
 
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["running", "restarted"])
+def test_what_served_the_service_meanwhile_is_left_to_a_person(
+    make_scene: Callable[..., Any], is_restarted: bool
+) -> None:
+    """Also an internal one, without a floating IP: its address was in the status."""
+    scene = make_scene()
+    internal: dict[str, str | None] = {keys.INTERNAL: "true"}
+    scene.calls(lambda: scene.ground.service("web", 80, annotations=internal))
+    address, octavia = scene.address("web"), scene.cloud.octavia
+    id_ = lose_cluster(scene, is_noted=True)
+    if is_restarted:
+        octavia.load_balancers[id_]["created_at"] = "2001-01-01T00:00:00"
+    until_served(scene)
+    (other,) = set(octavia.load_balancers) - {id_}
+    assert adopt(scene, id_)
+    if is_restarted:
+        until_served(scene)
+        scene.start()
+    scene.process.settle(60.0)
+    assert scene.address("web") == address
+    assert set(octavia.load_balancers) == {id_, other}
+    scene.process.say()
+    (event,) = {e for e in scene.ground.events() if "CleanupIncomplete" in e}
+    assert other in event
+    confirmed = {"mooring.io/confirm-deletion": other}
+    scene.ground.service("web", 80, annotations=confirmed)
+    scene.process.settle(60.0)
+    scene.process.settle(60.0)
+    octavia.finish()
+    assert set(octavia.load_balancers) == {id_}
+
+
+def until_served(scene: Any) -> None:
+    """Run the process until the status is written, and no longer."""
+    before = scene.ground.get("web").get("status")
+    for _ in range(100):
+        scene.process.services.relist()
+        scene.process.turn()
+        if scene.ground.get("web").get("status") != before:
+            return
+        scene.ground.now_s += 0.5
+    raise AssertionError("it is not served")
+
+
 def test_reading_an_adoption_writes_nothing(make_scene: Callable[..., Any]) -> None:
     scene = make_scene()
     scene.calls(lambda: scene.ground.service("web", 80))

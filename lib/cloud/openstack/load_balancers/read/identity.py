@@ -7,6 +7,7 @@ share projects; an annotation alone proves nothing, because users write annotati
 """
 
 import dataclasses
+import datetime
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
 from lib.cloud import errors
@@ -23,6 +24,10 @@ from lib.cloud.openstack.load_balancers.read.observed import Identity, Relation
 from lib.cloud.openstack.load_balancers.spec import annotations, names
 from lib.cloud.openstack.load_balancers.spec.desired import Desired, Hints
 from lib.cloud.steps import CommonReason, Problem
+
+TWIN_S = 900.0
+"""Seconds between the creations of two load balancers of which one was made by
+mistake: a request of unknown outcome is repeated after a minute or two."""
 
 
 def hints_of(ref: Ref) -> Hints:
@@ -425,8 +430,15 @@ def _of_tagged(
         balancer for balancer in unused if _is_spare(balancer, first, ref, floating_ips)
     ]
     kept = tuple(balancer for balancer in unused if balancer not in spares)
+    shown = set(hints_of(ref).addresses)
     return Identity(
-        first, Relation.OWNED, going, tuple(spares), problem=problem, kept=kept
+        first,
+        Relation.OWNED,
+        going,
+        tuple(spares),
+        problem=problem,
+        kept=kept,
+        shown_ids=tuple(x.id for x in rest if addresses(x, floating_ips) & shown),
     )
 
 
@@ -438,17 +450,28 @@ def _is_spare(
 ) -> bool:
     """Report whether a load balancer beside the one in use was created by mistake.
 
-    An older one, and one that has a floating IP, may have been in use before; then its
-    address may still be. first: the one in use, to which the Service refers.
+    An older one, one that has a floating IP, and one that was created long after the
+    one in use, may have been in use before; then its address may still be. first: the
+    one in use, to which the Service refers.
     """
     if balancer.id in hints_of(ref).confirmed:
         return True
     has_floating_ip = addresses(balancer, floating_ips) - addresses(balancer, ())
+    after_s = _created_s(balancer) - _created_s(first)
     return (
         is_referred(first, ref, floating_ips)
-        and (balancer.created_at or "") >= (first.created_at or "")
+        and 0 <= after_s <= TWIN_S
         and not has_floating_ip
     )
+
+
+def _created_s(balancer: LoadBalancer) -> float:
+    """Return when a load balancer was created, in seconds; 0.0: not known."""
+    try:
+        created = datetime.datetime.fromisoformat(balancer.created_at or "")
+    except ValueError:
+        return 0.0
+    return created.replace(tzinfo=datetime.UTC).timestamp()
 
 
 def is_released(ref: Ref, floating_ips: Collection[FloatingIp]) -> bool:

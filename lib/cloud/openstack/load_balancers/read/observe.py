@@ -265,6 +265,8 @@ class OctaviaObserver:
         floating_ips: Collection[native.FloatingIp],
     ) -> None:
         main, shown = observed.load_balancer, identity.hints_of(ref).addresses
+        for id_ in observed.shown_ids:
+            self._presence.note_shown(id_)
         if main is not None:
             self._absences.note_present([(ref.uid, shown)])
             self._presence.forget(identity.substitute(ref))

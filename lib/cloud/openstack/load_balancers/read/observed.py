@@ -77,7 +77,8 @@ class Identity:
     absent_in_s, twins_in_s: seconds until it is confirmed that what the Service leads
     to does not exist, and that the duplicates are not in use; see `absence`. absent_id:
     of the load balancer whose absence has to last long. kept: others with the Service's
-    tag that only a person may delete, or the deletion of the Service.
+    tag that only a person may delete, or the deletion of the Service. shown_ids: of
+    others with its tag whose address its status shows.
     """
 
     load_balancer: LoadBalancer | None = None
@@ -92,6 +93,7 @@ class Identity:
     twins_in_s: float = 0.0
     absent_id: str = ""
     kept: tuple[LoadBalancer, ...] = ()
+    shown_ids: tuple[str, ...] = ()
 
     def provider(self, config: settings.LoadBalancer) -> str:
         """Return the provider of the load balancer, or of one that is created."""

@@ -1,6 +1,7 @@
 """Whose a load balancer is: made, adopted, shared, foreign, lost, made twice."""
 
 import dataclasses
+import datetime
 
 import pytest
 
@@ -604,7 +605,8 @@ def test_of_two_that_nothing_points_at_the_older_is_ours(older: bool) -> None:
     tags = (NAME, f"mooring:cluster-1:{driver.UID}")
     first, second = make(driven.ground, NAME, tags), make(driven.ground, NAME, tags)
     if older:
-        second["created_at"] = "2001-01-01T00:00:00"
+        created = datetime.datetime.fromisoformat(str(first["created_at"]))
+        second["created_at"] = str(created - datetime.timedelta(minutes=1))
     driven.settle()
     kept, gone = (second, first) if older else (first, second)
     assert driven.balancer["id"] == kept["id"]
