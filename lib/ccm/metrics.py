@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import prometheus_client
 
 from lib.balancers import model as balancers_model
-from lib.cloud import model, write_places
+from lib.cloud import model
 from lib.cloud.steps import ProblemReason
 from lib.daemon import counting
 from lib.nodes.problems import NodeProblem
@@ -240,49 +240,6 @@ class BalancerMetrics:
     ) -> None:
         """Count the Services with each problem whenever the metrics are read."""
         _watch(self._problems, problems, reasons)
-
-
-def watch_places(
-    registry: prometheus_client.CollectorRegistry,
-    service: str,
-    standing: Callable[[], write_places.Standing],
-) -> None:
-    """Show the places of a cloud service whenever the metrics are read."""
-    limit = prometheus_client.Gauge(
-        "mooring_cloud_writes_limit",
-        "Objects of a cloud service that may be in progress.",
-        ("service",),
-        registry=registry,
-    )
-    limit.labels(service).set_function(lambda: float(standing().limit))
-    held = prometheus_client.Gauge(
-        "mooring_cloud_writes_in_progress",
-        "Objects of a cloud service in progress.",
-        ("service",),
-        registry=registry,
-    )
-    held.labels(service).set_function(lambda: float(standing().held))
-    waiting = prometheus_client.Gauge(
-        "mooring_cloud_writes_waiting",
-        "Objects that wait for those in progress.",
-        ("service",),
-        registry=registry,
-    )
-    waiting.labels(service).set_function(lambda: float(standing().waiting))
-    oldest = prometheus_client.Gauge(
-        "mooring_cloud_writes_oldest_wait_seconds",
-        "Seconds that the longest of these has waited.",
-        ("service",),
-        registry=registry,
-    )
-    oldest.labels(service).set_function(lambda: standing().oldest_s)
-    duration = prometheus_client.Gauge(
-        "mooring_cloud_writes_duration_seconds",
-        "Seconds for which objects are in progress, on average.",
-        ("service",),
-        registry=registry,
-    )
-    duration.labels(service).set_function(lambda: standing().took_s)
 
 
 def _watch(

@@ -9,6 +9,7 @@ from lib.balancers.model import Topic
 from lib.ccm import cluster_id, disabling, metrics, options
 from lib.ccm.parts import Parts
 from lib.cloud import load_balancers, protocol, write_places
+from lib.daemon import metrics as daemon_metrics
 from lib.kube import resources, store
 from lib.plans.writing import Writing
 from lib.process import logs, probes
@@ -106,7 +107,8 @@ class ServiceControllers:
         )
         balancer_metrics.watch(self._flow.problems, self._flow.reasons)
         if balancers().places is not None:
-            metrics.watch_places(parts.registry, SERVICE_NAME, self._standing)
+            writes = daemon_metrics.WriteMetrics(parts.registry)
+            writes.watch(SERVICE_NAME, self._standing)
             parts.show_work(lambda: self._standing().text("load balancers", "Services"))
         self._runner = runner.Runner(
             self._flow,

@@ -9,10 +9,11 @@ import dataclasses
 import datetime
 import enum
 from collections.abc import Callable, Collection, Mapping
-from typing import NewType, Protocol
+from typing import NewType, Protocol, runtime_checkable
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
+from lib.cloud.write_places import Places
 
 VolumeId = NewType("VolumeId", str)
 
@@ -310,6 +311,15 @@ class VolumesReading:
 
     by_ref: Mapping[Ref, Found]
     listing: tuple[Volume, ...] | None = None
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """What volumes have beside `Volumes` if the writes in progress are limited."""
+
+    def places(self, *, attaches: bool) -> Places:
+        """Return the places of the service that attaches volumes, or has them."""
+        ...
 
 
 class Volumes(Protocol):

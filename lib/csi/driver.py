@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
-from lib.cloud.volumes import Feature
+from lib.cloud.volumes import Feature, Placing
 from lib.csi import (
     claims,
     clouds,
@@ -27,6 +27,7 @@ from lib.daemon import (
     reopening,
     starting,
 )
+from lib.daemon import metrics as daemon_metrics
 from lib.kube import client
 from lib.process import (
     arenas,
@@ -152,6 +153,7 @@ class Plugin:
             self._program.provider, self._registry, self._program.reference
         )
         reconciled = reconcile_metrics.ReconcileMetrics(self._registry)
+        writes = daemon_metrics.WriteMetrics(self._registry)
         flows: dict[str, flow.VolumesFlow] = {}
         for name, opener in self._program.openers.items():
             cloud = reopening.Reopening(functools.partial(opener, calls))
@@ -163,6 +165,14 @@ class Plugin:
             flows[name] = flow.VolumesFlow(
                 volumes, started=self._times.started, metrics=reconciled
             )
+            flows[name].limit_writes(self._options.max_writes)
+            if isinstance(volumes(), Placing):
+                prefix = f"{name}/" if name else ""
+                for what, attaches in (("volumes", False), ("attachments", True)):
+                    standing = functools.partial(
+                        flows[name].standing, attaches=attaches
+                    )
+                    writes.watch(f"{prefix}{what}", standing)
             cloud.after(flows[name].follow)
         api = self._cluster_api(env)
         if api is not None and self._program.nodes is not None:

@@ -78,6 +78,15 @@ KUBECONFIG = Flag(
 
 # Ours; the reference has none of these.
 
+MAX_WRITES = Flag(
+    "volume-max-writes",
+    kinds.integer(1, 1000),
+    1000,
+    "Volumes created, changed or deleted in parallel, and volumes attached or detached"
+    " in parallel, at most.",
+    group=flags.VOLUMES,
+)
+
 
 def cloud(names: tuple[str, ...]) -> Flag[str]:
     """Make the flag that names the kind of cloud; the first is the default."""
@@ -94,6 +103,7 @@ WORKING: tuple[Flag[object], ...] = (
     CONTROLLER_SERVICE,
     CLAIM_ANNOTATIONS,
     KUBECONFIG,
+    MAX_WRITES,
     common_flags.MASTER,
     common_flags.USER_AGENT,
     common_flags.LOGGING_FORMAT,

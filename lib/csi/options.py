@@ -30,6 +30,7 @@ class DriverOptions:
     kubeconfig: str
     master: str
     user_agents: tuple[str, ...]
+    max_writes: int
 
 
 def none(values: flags.Values) -> tuple[config.FieldProblem, ...]:
@@ -102,6 +103,7 @@ def read(values: flags.Values, of_cloud: Judge = none) -> DriverOptions:
         kubeconfig=values[table.KUBECONFIG],
         master=values[common_flags.MASTER],
         user_agents=values[common_flags.USER_AGENT],
+        max_writes=values[table.MAX_WRITES],
     )
 
 

@@ -1,6 +1,10 @@
 """Metrics of a daemon: its Events and its Lease."""
 
+from collections.abc import Callable
+
 import prometheus_client
+
+from lib.cloud.write_places import Standing
 
 
 class EventMetrics:
@@ -52,3 +56,40 @@ class LeaderMetrics:
     def slow_path(self) -> None:
         """Count a renewal that was not the usual single write."""
         self._slow_paths.inc()
+
+
+class WriteMetrics:
+    """Shows the places of services of the cloud whenever the metrics are read."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        def gauge(name: str, text: str) -> prometheus_client.Gauge:
+            return prometheus_client.Gauge(name, text, ("service",), registry=registry)
+
+        self._limit = gauge(
+            "mooring_cloud_writes_limit",
+            "Objects of a cloud service that may be in progress.",
+        )
+        self._held = gauge(
+            "mooring_cloud_writes_in_progress",
+            "Objects of a cloud service in progress.",
+        )
+        self._waiting = gauge(
+            "mooring_cloud_writes_waiting",
+            "Objects that wait for those in progress.",
+        )
+        self._oldest = gauge(
+            "mooring_cloud_writes_oldest_wait_seconds",
+            "Seconds that the longest of these has waited.",
+        )
+        self._duration = gauge(
+            "mooring_cloud_writes_duration_seconds",
+            "Seconds for which objects are in progress, on average.",
+        )
+
+    def watch(self, service: str, standing: Callable[[], Standing]) -> None:
+        """Show the places of one service."""
+        self._limit.labels(service).set_function(lambda: float(standing().limit))
+        self._held.labels(service).set_function(lambda: float(standing().held))
+        self._waiting.labels(service).set_function(lambda: float(standing().waiting))
+        self._oldest.labels(service).set_function(lambda: standing().oldest_s)
+        self._duration.labels(service).set_function(lambda: standing().took_s)

@@ -24,10 +24,12 @@ from lib.cloud.volumes import (
     Volumes,
     VolumeSpec,
 )
+from lib.cloud.write_places import Places, Standing
 from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import waiting
 from lib.volumes import (
     cache,
+    call_places,
     callers,
     csi_codes,
     model,
@@ -59,6 +61,7 @@ class VolumesFlow:
         of carrying them out; a call that requires an action is refused.
         """
         self._cloud = cloud
+        self._max_writes = call_places.MOST
         self._effects = effects or callers.CallEffects()
         self._started = self._effects.clock() if started is None else started
         self._facts = cache.Cache(cloud, self._effects)
@@ -114,16 +117,21 @@ class VolumesFlow:
             return self._settle(key, Settling(request, call, turn, self._tools()))
 
     def _settle(self, key: str, settling: Settling) -> Volume | None:
+        is_settled = goes_on = False
         try:
             self._settler.settle(settling, key)
+            is_settled = True
         except errors.CloudError as error:
             raise settling.refused(error) from error
         except waiting.Skipped as skipped:
             raise RefusedCall(Code.ABORTED, str(skipped)) from skipped
         except RefusedCall as refused:
+            goes_on = refused.code in (Code.DEADLINE_EXCEEDED, Code.CANCELLED)
             if refused.code is not Code.DEADLINE_EXCEEDED:
                 raise
             raise settling.late() from refused
+        finally:
+            settling.release(is_settled=is_settled, goes_on=goes_on)
         return settling.result()
 
     def type_name(self, type: str) -> str:
@@ -139,8 +147,25 @@ class VolumesFlow:
 
     def _tools(self) -> Tools:
         return Tools(
-            self._cloud(), self._reader, self._effects, self._lost, self._started
+            self._cloud(),
+            self._reader,
+            self._effects,
+            self._lost,
+            self._started,
+            self._places,
         )
+
+    def _places(self, attaches: bool) -> Places | None:
+        return call_places.of_cloud(self._cloud(), attaches, self._max_writes)
+
+    def limit_writes(self, most: int) -> None:
+        """Set how many writes may be in progress in a service of the cloud, at most."""
+        self._max_writes = most
+
+    def standing(self, *, attaches: bool) -> Standing:
+        """Return the writes in progress: of attachments, or of volumes."""
+        places = self._places(attaches)
+        return Standing(0, 0, 0, 0.0) if places is None else places.standing()
 
     @contextlib.contextmanager
     def _line(self, request: model.Request) -> Iterator[turns.Turn | None]:

@@ -2,14 +2,17 @@
 
 import dataclasses
 import datetime
+from collections.abc import Callable
 
 from lib.cloud import errors
 from lib.cloud.model import Unknown
 from lib.cloud.volumes import Volume, Volumes
+from lib.cloud.write_places import Places
 from lib.reconcile import failure as failures
 from lib.reconcile import waiting
 from lib.volumes import (
     act,
+    call_places,
     callers,
     csi_codes,
     decide,
@@ -32,13 +35,17 @@ BLIND_READS = 5
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tools:
-    """Dependencies of one settling; the cloud stays the same throughout."""
+    """Dependencies of one settling; the cloud stays the same throughout.
+
+    places: given whether volumes are attached, returns those of the service.
+    """
 
     cloud: Volumes
     reader: shared_reads.VolumesReader
     effects: callers.CallEffects
     lost: lost_requests.Lost
     started: float
+    places: Callable[[bool], Places | None]
 
 
 class Settling(waiting.WaitingFlow[Snapshot, Action]):
@@ -57,6 +64,10 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         self._call = call
         self._turn = turn
         self._tools = tools
+        attaches = isinstance(request, model.PublishVolume | model.UnpublishVolume)
+        self._place = call_places.CallPlace(
+            tools.places(attaches), request, call, tools.effects
+        )
         self._began = self._written_at = tools.effects.clock()
         self._past = model.CallHistory()
         self._last: Snapshot | None = None
@@ -118,8 +129,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
             CloudError: the cloud refuses, or did not answer.
             Postponed: the cloud is too busy, or another zone is tried next.
         """
-        if self._turn is not None:
-            self._turn.wait(self._call)
+        self._place.take(action, self._turn)
         try:
             result = act.act(self._tools.cloud, action)
         except errors.Unavailable as error:
@@ -139,6 +149,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
             )
             raise failures.Postponed(error.summary, pause_s) from error
         finally:
+            self._place.answered()
             self._written_at = self._now()
             if self._turn is not None:
                 self._turn.leave()
@@ -156,6 +167,10 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         del snapshot, error
         if self._turn is not None:
             self._turn.leave()
+
+    def release(self, *, is_settled: bool = False, goes_on: bool = False) -> None:
+        """Release the call's place at its end; see `call_places.CallPlace.end`."""
+        self._place.end(is_settled=is_settled, goes_on=goes_on)
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an error; the caller gets all errors but postponed ones."""

@@ -83,6 +83,7 @@ class Running:
             kubeconfig="",
             master="",
             user_agents=(),
+            max_writes=1000,
         )
         registry = prometheus_client.CollectorRegistry()
         # Long ago: right after its start a process waits before it creates anything.

@@ -45,6 +45,7 @@ from lib.cloud.volumes import (
     VolumesReading,
     is_same_type,
 )
+from lib.cloud.write_places import Places
 from lib.process import config
 
 CALL_TIMEOUT_S = 60.0
@@ -114,6 +115,11 @@ class OpenStackVolumes:
     def _time_of_cinder(self) -> datetime.datetime:
         seconds = self._api.wall(client.Service.VOLUME)
         return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+    def places(self, *, attaches: bool) -> Places:
+        """See `lib.cloud.volumes.Placing`."""
+        kind = client.Service.COMPUTE if attaches else client.Service.VOLUME
+        return self._api.places(kind)
 
     @property
     def sizing(self) -> Sizing:
