@@ -46,14 +46,13 @@ class Standing:
 
         service: that is written. objects: for which it is written.
         """
-        wanted = self.held + self.waiting
-        if not wanted:
+        desired = self.held + self.waiting
+        if not desired:
             return ""
+        flight = f"{service}: {self.held} writes in flight of {desired} desired"
         each = f", {self.took_s:.0f} s each" if self.took_s else ""
         waiting = f", {self.waiting} {objects} wait" if self.waiting else ""
-        return (
-            f"{service}: {self.held} writes in flight of {wanted} wanted{each}{waiting}"
-        )
+        return f"{flight}{each}{waiting}"
 
 
 class Places(Protocol):

@@ -1,7 +1,7 @@
 """A call's place among the writes that the cloud is working on.
 
 Rules: a place is held from the write until the cloud has finished with the volume, also
-by a call that is given up meanwhile: its next one goes on with it. What waits for a
+by a call that ends before: the next one of the volume goes on with it. What waits for a
 place holds no turn of its instance, and reads nothing.
 """
 
@@ -16,7 +16,7 @@ STARTS_WITH = 10
 """Writes in progress at the beginning, of each service.
 
 Source: kubernetes-csi/external-attacher --worker-threads, external-resizer --workers:
-10, which is what they send at once."""
+10, which is what they send in parallel."""
 MOST = 1000
 _VERBS = {
     model.CreateVolume: Verb.CREATE,

@@ -151,8 +151,8 @@ def test_a_write_that_is_refused_releases_its_place() -> None:
     missing = model.PublishVolume(VolumeId("no such volume"), InstanceId("node-1"))
     with pytest.raises(RefusedCall):
         volumes.settle(missing, patient())
-    made = volumes.settle(model.Make(spec("a")), patient())
-    assert made is not None
+    volume = volumes.settle(model.Make(spec("a")), patient())
+    assert volume is not None
     with pytest.raises(RefusedCall):
-        volumes.settle(model.PublishVolume(made.id, InstanceId("absent")), patient())
+        volumes.settle(model.PublishVolume(volume.id, InstanceId("absent")), patient())
     assert cloud.of_attachments.standing().held == 0

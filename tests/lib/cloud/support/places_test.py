@@ -302,10 +302,10 @@ def test_standing_shows_who_waits_and_for_how_long() -> None:
     ("standing", "text"),
     [
         (vocabulary.Standing(8, 0, 0, 0.0, 35.0), ""),
-        (vocabulary.Standing(8, 2, 0, 0.0), "Octavia: 2 writes in flight of 2 wanted"),
+        (vocabulary.Standing(8, 2, 0, 0.0), "Octavia: 2 writes in flight of 2 desired"),
         (
             vocabulary.Standing(2, 2, 6, 4.0, 35.4),
-            "Octavia: 2 writes in flight of 8 wanted, 35 s each, 6 Services wait",
+            "Octavia: 2 writes in flight of 8 desired, 35 s each, 6 Services wait",
         ),
     ],
     ids=["idle", "nothing is known", "some wait"],
