@@ -62,28 +62,35 @@ class WriteMetrics:
     """Shows the places of services of the cloud whenever the metrics are read."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
-        def gauge(name: str, text: str) -> prometheus_client.Gauge:
-            return prometheus_client.Gauge(name, text, ("service",), registry=registry)
-
-        self._limit = gauge(
+        self._limit = prometheus_client.Gauge(
             "mooring_cloud_writes_limit",
             "Objects of a cloud service that may be in progress.",
+            ("service",),
+            registry=registry,
         )
-        self._held = gauge(
+        self._held = prometheus_client.Gauge(
             "mooring_cloud_writes_in_progress",
             "Objects of a cloud service in progress.",
+            ("service",),
+            registry=registry,
         )
-        self._waiting = gauge(
+        self._waiting = prometheus_client.Gauge(
             "mooring_cloud_writes_waiting",
             "Objects that wait for those in progress.",
+            ("service",),
+            registry=registry,
         )
-        self._oldest = gauge(
+        self._oldest = prometheus_client.Gauge(
             "mooring_cloud_writes_oldest_wait_seconds",
             "Seconds that the longest of these has waited.",
+            ("service",),
+            registry=registry,
         )
-        self._duration = gauge(
+        self._duration = prometheus_client.Gauge(
             "mooring_cloud_writes_duration_seconds",
             "Seconds for which objects are in progress, on average.",
+            ("service",),
+            registry=registry,
         )
 
     def watch(self, service: str, standing: Callable[[], Standing]) -> None:
