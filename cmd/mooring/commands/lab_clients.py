@@ -100,8 +100,19 @@ def replace_process(command: Sequence[str], env: Mapping[str, str]) -> None:
         raise click.ClickException(f"{command[0]}: {error.strerror}") from error
 
 
+def _log_names(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the programs with a log, for the completion of a shell."""
+    from lib.lab.run import program_logs
+
+    del context, parameter
+    names = program_logs.names(edge.where())
+    return [name for name in names if name.startswith(incomplete)]
+
+
 @click.command()
-@click.argument("program", required=False)
+@click.argument("program", required=False, shell_complete=_log_names)
 @click.option("-f", "--follow", is_flag=True, help="Print what is added, until Ctrl-C.")
 @click.option(
     "-n",

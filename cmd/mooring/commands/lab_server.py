@@ -22,6 +22,21 @@ def server() -> None:
     """Handle the lab's servers, as a user of the cloud does."""
 
 
+def _names(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the servers of the lab, for the completion of a shell."""
+    from lib.lab import errors
+    from lib.lab.whole import record
+
+    del context, parameter
+    try:
+        kept = record.read(edge.where()) or record.Record()
+    except errors.LabError:
+        return []
+    return [name for name in kept.servers if name.startswith(incomplete)]
+
+
 def _do(verb: str, name: str) -> None:
     where = edge.where()
     with edge.plainly():
@@ -50,28 +65,28 @@ def _do(verb: str, name: str) -> None:
 
 
 @server.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 def stop(name: str) -> None:
     """Shut a server down: its Node gets the shutdown taint."""
     _do("stop", name)
 
 
 @server.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 def start(name: str) -> None:
     """Start a stopped server: the taint is removed."""
     _do("start", name)
 
 
 @server.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 def delete(name: str) -> None:
     """Delete a server: its Node is deleted."""
     _do("delete", name)
 
 
 @server.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 def expose(name: str) -> None:
     """Assign a floating IP; the Node gets an ExternalIP.
 
@@ -83,14 +98,14 @@ def expose(name: str) -> None:
 
 
 @server.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 def migrate(name: str) -> None:
     """Move a running server to another host, in a cloud that can."""
     _do("migrate", name)
 
 
 @server.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_names)
 def boot(name: str) -> None:
     """Recreate a server of the lab; its Node comes back.
 

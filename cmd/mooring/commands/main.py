@@ -9,6 +9,7 @@ from mooring.commands import (
     completion,
     doctor,
     get,
+    helping,
     lab,
     layouts,
     migration,
@@ -37,6 +38,7 @@ commands.add_command(lab.lab)
 commands.add_command(plan.plan)
 commands.add_command(doctor.doctor)
 commands.add_command(get.get)
+commands.add_command(helping.show_help)
 commands.add_command(layouts.layouts)
 commands.add_command(migration.migrate)
 commands.add_command(orphans.orphans)

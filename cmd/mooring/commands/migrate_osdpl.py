@@ -22,6 +22,7 @@ NOT_READY = 1
 @reach.kubeconfig_option
 @reach.context_option
 @click.option(
+    "-n",
     "--namespace",
     default="openstack",
     show_default=True,

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from lib.lab.whole import record
 from mooring.commands import completion, version
 from tests.harness.daemons.tool import mooring
 
@@ -25,6 +26,7 @@ ROWS: dict[tuple[str, ...], set[str]] = {
     ("plan", "nodes", "--detailed"): {"--detailed-exitcode"},
     ("orphans", "-o", ""): {"table", "wide", "json", "yaml", "name"},
     ("completion", ""): {"bash", "zsh", "fish"},
+    ("lab", "server", "stop", "mooring-lab-"): set(record.NAMES),
 }
 
 
@@ -87,3 +89,18 @@ def test_the_version_is_printed_in_each_format() -> None:
     assert mooring("version", "-o", "name").stdout == "component/mooring\n"
     for words in (("version",), ("--version",), ("-V",)):
         assert version.VERSION in mooring(*words).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "code"),
+    [
+        ((), "Usage: mooring [OPTIONS] COMMAND", 0),
+        (("plan", "services"), "Usage: mooring plan services", 0),
+        (("plan", "service"), "Usage: mooring plan", 2),
+    ],
+    ids=["of the tool", "of a command", "a command that does not exist"],
+)
+def test_help_is_a_command_too(words: tuple[str, ...], first: str, code: int) -> None:
+    done = mooring("help", *words)
+    assert (done.stdout or done.stderr).startswith(first)
+    assert done.returncode == code

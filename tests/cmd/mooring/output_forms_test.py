@@ -27,6 +27,7 @@ ROWS: dict[str, Sequence[str]] = {
     "get nodes": CLUSTER,
     "get services": CLUSTER,
     "get volumes": CLUSTER,
+    "help": ("plan", "services"),
     "lab build": HELP,
     "lab charts": HELP,
     "lab clean": (),

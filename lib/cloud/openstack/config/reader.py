@@ -99,7 +99,7 @@ def read(
         warnings=tuple(findings.warnings),
     )
     if findings.problems:
-        raise CloudConfError(tuple(findings.problems))
+        raise CloudConfError((*findings.problems, *findings.unknown))
     return config
 
 

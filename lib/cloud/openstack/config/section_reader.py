@@ -43,10 +43,14 @@ def unknown(kind: str, name: str, known: Collection[str]) -> str:
 
 @dataclasses.dataclass
 class ConfigFindings:
-    """Problems, with which the start fails, and warnings."""
+    """Problems, with which the start fails, and warnings.
+
+    unknown: warnings about keys that do not exist: one may be a required key, misspelt.
+    """
 
     problems: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
+    unknown: list[str] = dataclasses.field(default_factory=list)
 
 
 class SectionReader:
@@ -155,7 +159,9 @@ class SectionReader:
         for key in self._section.values:
             if key not in self._asked:
                 others = self._asked - self._section.values.keys()
-                self.warn(f"{key}: {unknown('key', key, others)}")
+                text = f"{key}: {unknown('key', key, others)}"
+                self.warn(text)
+                self._findings.unknown.append(f"{self._title} {text}")
 
     def _parsed(self, key: str, default: T, parse: Callable[[str], T], right: str) -> T:
         values = self._values(key)

@@ -261,3 +261,12 @@ def test_every_key_of_the_reference_has_its_row() -> None:
         'LoadBalancerClass "gold"': 7,
         "BlockStorage": 4 + OURS["BlockStorage"],
     }
+
+
+def test_a_misspelt_required_key_is_named_beside_the_missing_one() -> None:
+    text = "[Global]\nauth-url = http://k\nusernme = u\npassword = p\ntenant-id = t\n"
+    with pytest.raises(settings.CloudConfError) as caught:
+        config.read(text, {})
+    print(caught.value)
+    assert "[Global] username: not set" in str(caught.value)
+    assert "[Global] usernme: unknown key: did you mean username?" in str(caught.value)
