@@ -1,10 +1,15 @@
-"""zvirt-ccm on a real control plane and a simulated engine: Nodes follow VMs."""
+"""zvirt-ccm on a real control plane and a simulated engine: Nodes follow VMs.
+
+Under its own rights, and through outages of the engine.
+"""
 
 import pathlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
+from lib.cloud.zvirt import component_rights
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm
@@ -18,6 +23,12 @@ from tests.lib.lab.zvirt.served import Served, serving
 NAME = "zvirt-ccm"
 SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
 VMS = ("machine-1", "goes-1")
+STEADY, SILENT = "machine-2", "machine-3"
+"""Of outages: a Ready Node, and one whose kubelet is silent; both VMs are up."""
+USUAL = "delay * 0.02"
+HELD_S, SILENT_S = 25.0, 120.0
+"""Of an outage: several checks of a Node, and more than an absence is confirmed for."""
+ACCOUNT = ("kube-system", NAME)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +40,7 @@ def pex() -> pathlib.Path:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("engine")
-    with serving(folder, "delay * 0.02") as engine:
+    with serving(folder, USUAL) as engine:
         yield engine
 
 
@@ -44,7 +55,8 @@ def manager(apart: places.Places, pex: pathlib.Path, served: Served) -> Iterator
         "--configure-cloud-routes=false",
         "--controllers=cloud-node,cloud-node-lifecycle",
         "--v=4",
-        f"--kubeconfig={control_plane.admin_kubeconfig(apart)}",
+        f"--kubeconfig={account(apart, served.folder)}",
+        "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
         "--bind-address=127.0.0.1",
         f"--secure-port={apart.port(ccm.PORT)}",
         "--topology-labels",
@@ -58,6 +70,15 @@ def manager(apart: places.Places, pex: pathlib.Path, served: Served) -> Iterator
     ccm.start(apart, pex, words, env, NAME)
     yield
     processes.stop(apart, [NAME])
+
+
+def account(apart: places.Places, folder: pathlib.Path) -> pathlib.Path:
+    """Apply the manifest of zvirt-ccm; return a kubeconfig of its account."""
+    control_plane.apply_manifests(apart, component_rights.manifest())
+    admin, target = control_plane.admin_kubeconfig(apart), folder / "child.kubeconfig"
+    api = cluster.connect(admin)
+    cluster.service_account_kubeconfig(api, admin, ACCOUNT, target)
+    return target
 
 
 @pytest.fixture()
@@ -95,10 +116,13 @@ def test_nodes_follow_their_vms(
             "a VM that is down: the taint",
             lambda: SHUTDOWN in nodes.taints("machine-1"),
         )
-        served.ask(do="rules", lines=["delay * 0.02", "html GET api/vms/* 404 -"])
         vms.delete(ids["goes-1"])
         nodes.until("goes-1 is not Ready", lambda: not nodes.is_ready("goes-1"))
-        served.ask(do="rules", lines=["delay * 0.02"])
+        served.ask(do="rules", lines=[USUAL, "html GET api/vms/* 404 -"])
+        before = versions(nodes, "goes-1")
+        time.sleep(SILENT_S / 2)
+        assert versions(nodes, "goes-1") == before, "a gateway's 404 proves nothing"
+        served.ask(do="rules", lines=[USUAL])
         vms.request("POST", f"vms/{ids['machine-1']}/start", "<action/>")
         served.ask(do="advance", seconds=20)
         kubelets.boot("machine-1")
@@ -131,3 +155,113 @@ def check_initialised(nodes: dvp_manager.SeenNodes, name: str, vm: str) -> None:
     labels = node["metadata"]["labels"]
     assert labels["topology.kubernetes.io/zone"] == seed.CLUSTER
     assert labels["node.kubernetes.io/instance-type"] == seed.TEMPLATE
+
+
+def versions(nodes: dvp_manager.SeenNodes, *names: str) -> Mapping[str, str]:
+    """Return the versions of Nodes, which each write increases."""
+    found = {name: nodes.get(name) for name in names}
+    return {
+        name: node["metadata"]["resourceVersion"]
+        for name, node in found.items()
+        if node is not None
+    }
+
+
+def facts(nodes: dvp_manager.SeenNodes, name: str) -> object:
+    """Return the parts of a Node that zvirt-ccm writes."""
+    node = nodes.get(name)
+    assert node is not None, f"{name} is lost"
+    return node["spec"], node["metadata"]["labels"], node["status"]["addresses"]
+
+
+def rules(served: Served, *lines: str) -> None:
+    served.ask(do="rules", lines=[USUAL, *lines])
+
+
+def rotate(served: Served, password: str) -> None:
+    served.service.sso.set_password("admin@internal", password)
+    served.service.sso.lose_tokens()
+
+
+def stall(served: Served) -> None:
+    rules(served, "silence POST sso/* -")
+    served.service.sso.lose_tokens()
+
+
+Step = Callable[[Served], None]
+OUTAGES: Mapping[str, tuple[float, Step, Step]] = {
+    "the engine is silent": (
+        SILENT_S,
+        lambda served: rules(served, "silence * * -"),
+        lambda served: rules(served),
+    ),
+    "the engine is restarted": (
+        HELD_S,
+        lambda served: served.stop(),
+        lambda served: served.start(),
+    ),
+    "a gateway answers 503 with a page": (
+        HELD_S,
+        lambda served: rules(served, "html * * 503 -"),
+        lambda served: rules(served),
+    ),
+    "the single sign-on stalls": (
+        HELD_S,
+        stall,
+        lambda served: rules(served),
+    ),
+    "the session was idle for an hour": (
+        HELD_S,
+        lambda served: served.service.engine.advance(3600.0),
+        lambda served: None,
+    ),
+    "all permissions are revoked": (
+        HELD_S,
+        lambda served: rules(served, "hide *"),
+        lambda served: rules(served),
+    ),
+    "the password is rotated, the file 25 s later": (
+        HELD_S,
+        lambda served: rotate(served, "another password"),
+        lambda served: write_password(served, "another password"),
+    ),
+}
+"""Seconds, the beginning and the end of each outage."""
+
+
+def write_password(served: Served, password: str) -> None:
+    (served.folder / "password.txt").write_text(password)
+
+
+@pytest.mark.usefixtures("manager")
+def test_no_outage_loses_or_changes_a_node(
+    served: Served,
+    nodes: dvp_manager.SeenNodes,
+    kubelets: dvp_manager.Kubelets,
+) -> None:
+    """After each one, a VM that is powered off is noticed again."""
+    vms = Vms(served.service)
+    ids = {name: vms.boot(name) for name in (STEADY, SILENT)}
+    kubelets.boot(STEADY, SILENT)
+    try:
+        for name, vm in ids.items():
+            check_initialised(nodes, name, vm)
+        for outage, (held_s, begin, end) in OUTAGES.items():
+            kubelets.fall_silent(SILENT)
+            nodes.until("not Ready", lambda: not nodes.is_ready(SILENT))
+            before = facts(nodes, STEADY), facts(nodes, SILENT)
+            begin(served)
+            time.sleep(held_s)
+            assert (facts(nodes, STEADY), facts(nodes, SILENT)) == before, outage
+            end(served)
+            vms.stop(ids[SILENT])
+            nodes.until(
+                f"after: {outage}: the taint of a VM that is down",
+                lambda: SHUTDOWN in nodes.taints(SILENT),
+            )
+            vms.request("POST", f"vms/{ids[SILENT]}/start", "<action/>")
+            served.ask(do="advance", seconds=20)
+            kubelets.boot(SILENT)
+            nodes.until("no taint", lambda: SHUTDOWN not in nodes.taints(SILENT))
+    finally:
+        nodes.show()
