@@ -35,7 +35,7 @@ class LabPath:
             steps += [step(f"Node {n}", _wait, partial(self._node, n)) for n in names]
         if (machines := machine_demo.of(lab)) is not None:
             steps += machines.ready()
-        if lab.record.charts and lab.has_discovery:
+        if lab.has_discovery:
             steps.append(component_demo.ComponentLife(lab).discovered())
         if lab.has_balancers:
             title = f"Service {NAMESPACE}/{NAME}: address"

@@ -97,8 +97,9 @@ class OnDvp:
         forwarded = desired_service.Forwarding(prefixes, external_ips)
         return dataclasses.replace(self, forwarded=forwarded)
 
-    def owner(self) -> protocol.Cloud:
+    def owner(self, volume_cluster: str = "") -> protocol.Cloud:
         """Return all of the cloud in which a cluster may own something."""
+        del volume_cluster  # all disks of the project are listed
         access = self._connect()
         return dataclasses.replace(
             instances_cloud.of_parent(access),

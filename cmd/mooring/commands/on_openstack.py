@@ -56,12 +56,13 @@ class OnOpenStack:
             raise process_config.ConfigError([problem])
         return opened, functools.partial(explain.explain, self.config.load_balancer)
 
-    def owner(self) -> protocol.Cloud:
+    def owner(self, volume_cluster: str = "") -> protocol.Cloud:
         """Return all of the cloud in which a cluster may own something.
 
         Raises:
             ConfigError: a certificate file can't be read.
         """
+        del volume_cluster  # all volumes of the project are listed
         return self.source.open(Unobserved()).cloud
 
     def checkup(self, timeout_s: float) -> checkup.Checkup:

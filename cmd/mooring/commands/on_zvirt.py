@@ -4,10 +4,12 @@ import dataclasses
 from collections.abc import Mapping
 
 from lib.cloud import checkup, explained, load_balancers, protocol
+from lib.cloud.support import cluster_witnesses
 from lib.cloud.zvirt import checkup as engine_checkup
 from lib.cloud.zvirt import client, home, http
 from lib.cloud.zvirt import config as engine_config
 from lib.cloud.zvirt.instances import cloud as instances_cloud
+from lib.cloud.zvirt.volumes import cloud as volumes_cloud
 from lib.process import clock, config
 
 _NO_BALANCERS = "--cloud: zvirt: an engine has no load balancers"
@@ -56,10 +58,19 @@ class OnZvirt:
         """
         raise config.ConfigError([_NO_BALANCERS])
 
-    def owner(self) -> protocol.Cloud:
-        """Return all of the cloud in which a cluster may own something."""
+    def owner(self, volume_cluster: str = "") -> protocol.Cloud:
+        """Return all of the cloud in which a cluster may own something.
+
+        Without the ID of the cluster no disk is its own.
+        """
         access = self._connect()
-        return instances_cloud.of_engine(access, home.EngineHome(access))
+        opened = instances_cloud.of_engine(access, home.EngineHome(access))
+        if not volume_cluster:
+            return opened
+        of_cluster = cluster_witnesses.OfCluster(volume_cluster)
+        place = home.EngineHome(access)
+        volumes = volumes_cloud.EngineVolumes(access, place, of_cluster)
+        return dataclasses.replace(opened, volumes=volumes)
 
     def _connect(self) -> client.EngineClient:
         exchange = http.connect(self.settings)

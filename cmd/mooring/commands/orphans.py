@@ -148,7 +148,6 @@ def orphans(  # noqa: PLR0913 - one argument for each option
 
         reach.quiet()
         configured = target.configured()
-        opened = configured.owner()
         age = max(min_age, older_than)
         api = _api(target, is_gone=is_gone)
         manager = (
@@ -165,6 +164,7 @@ def orphans(  # noqa: PLR0913 - one argument for each option
         )
         own_id = manager.value("--cluster-id", "", configured.cluster_id)
         settings = _identified(api, settings, cluster_id, own_id, is_gone=is_gone)
+        opened = configured.owner(settings.volume_cluster)
         recorded = observe.records(api, settings)
         lists = observe.cloud_lists(opened, settings, recorded)
         survey = _survey(api, settings, lists, cluster_id, volume_cluster_id)

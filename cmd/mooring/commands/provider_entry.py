@@ -34,8 +34,11 @@ class Configured(Protocol):
         """Return the load balancers, and what puts plans for them into words."""
         ...
 
-    def owner(self) -> "protocol.Cloud":
-        """Return all of the cloud in which a cluster may own something."""
+    def owner(self, volume_cluster: str = "") -> "protocol.Cloud":
+        """Return all of the cloud in which a cluster may own something.
+
+        volume_cluster: ID in the ownership metadata of volumes; empty: unknown.
+        """
         ...
 
     def checkup(self, timeout_s: float) -> "checkup.Checkup":

@@ -72,6 +72,7 @@ PROVIDER = provider_entry.Provider(
     machines=None,
     chart=None,
     client_words="counts",
+    has_path=True,
     lease="zvirt-cloud-controller-manager",
     driver=_driver,
     variables={

@@ -1,18 +1,17 @@
-"""A simulated zVirt engine as the cloud of a lab: implements `grounds.Grounds`.
-
-Components for zVirt do not exist yet: a lab has the engine and the control plane.
-"""
+"""A simulated zVirt engine as the cloud of a lab: implements `grounds.Grounds`."""
 
 import contextlib
 import pathlib
 from collections.abc import Iterator, Mapping
 
 from lib.lab import places
+from lib.lab.daemons import ccm
 from lib.lab.grounds import grounds, servers
 from lib.lab.run import processes, progress
 from lib.lab.zvirt import engine_program, seed, server, virtual_servers
 
 NAME = "zvirt"
+MANAGER = "zvirt-ccm"
 _VARIABLES = (
     "ZVIRT_API_URL",
     "ZVIRT_USERNAME",
@@ -21,21 +20,55 @@ _VARIABLES = (
 )
 
 
+def variables(where: places.Places) -> Mapping[str, str]:
+    """Return the variables of components; the password is in a file."""
+    folder = engine_program.folder(where)
+    values = (
+        engine_program.url(where),
+        seed.USER,
+        str(folder / server.PASSWORD),
+        str(folder / server.CA),
+    )
+    return dict(zip(_VARIABLES, values, strict=True))
+
+
+class ZvirtDiscovery:
+    """The data center of the lab's engine, for `grounds.Discovery`."""
+
+    arguments = ("--cloud=zvirt",)
+    offers = "storageDomains"
+
+    def environment(self, where: places.Places) -> Mapping[str, str]:
+        """See the protocol."""
+        return variables(where)
+
+    def installed(self) -> Mapping[str, object]:
+        """See the protocol.
+
+        Source: Deckhouse, ZvirtCloudProviderDiscoveryData.
+        """
+        return {"zones": ["default"], "storageDomains": []}
+
+
 class ZvirtGrounds:
     """The lab's own engine; also `grounds.Counting`."""
 
     name = NAME
     title = "the zVirt engine"
-    manager = ""
+    manager = MANAGER
     programs = (engine_program.PROGRAM,)
     has_routes = False
     volumes = None
     claims = None
-    discovery = None
+    discovery = ZvirtDiscovery()
     load_balancer_annotation = ""
     has_load_balancers = False
     variables = _VARIABLES
-    manifest = ""
+
+    @property
+    def manifest(self) -> str:
+        """The rights of a cloud controller manager."""
+        return ccm.manifest().replace(ccm.NAME, MANAGER)
 
     @property
     def faults(self) -> Mapping[str, grounds.Fault]:
@@ -86,16 +119,9 @@ class ZvirtGrounds:
     def environment(
         self, where: places.Places, existing: grounds.Existing
     ) -> Mapping[str, str]:
-        """Return the variables of components; the password is in a file."""
+        """See the protocol."""
         del existing
-        folder = engine_program.folder(where)
-        values = (
-            engine_program.url(where),
-            seed.USER,
-            str(folder / server.PASSWORD),
-            str(folder / server.CA),
-        )
-        return dict(zip(_VARIABLES, values, strict=True))
+        return variables(where)
 
     def described(
         self, where: places.Places, existing: grounds.Existing
@@ -112,16 +138,27 @@ class ZvirtGrounds:
         kubeconfig: pathlib.Path,
         pod_cidr: str = "",
     ) -> tuple[str, ...]:
-        """See the protocol: there is no manager yet."""
-        del where, existing, kubeconfig, pod_cidr
-        return ()
+        """Return the reference's own command line."""
+        del existing, pod_cidr
+        return (
+            "--cloud-provider=zvirt",
+            "--allow-untagged-cloud=true",
+            "--configure-cloud-routes=false",
+            "--controllers=cloud-node,cloud-node-lifecycle",
+            f"--kubeconfig={kubeconfig}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={where.port(ccm.PORT)}",
+            "--v=4",
+            "--topology-labels",
+            *ccm.LAB,
+        )
 
     def manager_environment(
         self, where: places.Places, existing: grounds.Existing
     ) -> Mapping[str, str]:
-        """See the protocol: there is no manager yet."""
-        del where, existing
-        return {}
+        """See the protocol."""
+        del existing
+        return variables(where)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """VMs of a simulated engine as servers of a lab: implements `servers.Cloud`.
 
+Also `servers.Migrating`.
+
 As another administrator, by the control socket: the lab sends no request of a client.
 """
 
@@ -79,6 +81,17 @@ class EngineServers:
     def start(self, server_id: str) -> None:
         """See the protocol."""
         self._ask("POST", f"vms/{server_id}/start", _ACTION)
+
+    def migrate(self, server_id: str) -> None:
+        """See `servers.Migrating.migrate`."""
+        self._ask("POST", f"vms/{server_id}/migrate", _ACTION)
+
+    def host(self, server_id: str) -> str:
+        """See `servers.Migrating.host`; empty while it migrates."""
+        vm = self._ask("GET", f"vms/{server_id}")
+        host = vm.find("host")
+        is_settled = vm.findtext("status") == "up"
+        return "" if host is None or not is_settled else host.attrib["id"]
 
     def delete(self, server_id: str) -> None:
         """See the protocol: it is powered off before."""

@@ -31,6 +31,11 @@ REFERENCE = (
     "--v=4",
 )
 """Arguments of the reference's Deployment."""
+FILES = {
+    "EMPTY": "",
+    "UNKNOWN": "ovirt_url: https://e/\novirt_username: a@b\novirt_pasword: s3cret\n",
+}
+"""Contents of files that variables name."""
 Case = tuple[Mapping[str, str], Sequence[str], str]
 CASES: Mapping[str, Case] = {
     "no variable": (
@@ -56,6 +61,21 @@ CASES: Mapping[str, Case] = {
         "ZVIRT_PASSWORD_FILE: /none: no such file",
     ),
     "a CA that is none": ({"ZVIRT_CA_BUNDLE": "s3cret"}, (), "ZVIRT_CA_BUNDLE: no"),
+    "OVIRT_CONFIG is empty": (
+        {"OVIRT_CONFIG": "EMPTY"},
+        (),
+        "OVIRT_CONFIG ovirt_url: not set: must be the URL of the engine",
+    ),
+    "OVIRT_CONFIG with an unknown key": (
+        {"OVIRT_CONFIG": "UNKNOWN"},
+        (),
+        "OVIRT_CONFIG ovirt_pasword: unknown key: did you mean ovirt_password?",
+    ),
+    "OVIRT_CONFIG is no file": (
+        {"OVIRT_CONFIG": "/none"},
+        (),
+        "OVIRT_CONFIG: /none: no such file",
+    ),
     "devices": (
         {},
         ("--reported-devices=nic",),
@@ -85,7 +105,10 @@ def test_a_start_ends_with_one_message(
     """The kubeconfig of the cluster itself is missing, so that none starts at all."""
     changed, words, expected = CASES[case]
     for name, value in {**ENV, **changed}.items():
-        monkeypatch.setenv(name, value)
+        file = tmp_path / f"{value}.yaml"
+        if value in FILES:
+            file.write_text(FILES[value])
+        monkeypatch.setenv(name, str(file) if value in FILES else value)
     kubeconfig = f"--kubeconfig={tmp_path / 'none'}"
     monkeypatch.setattr(sys, "argv", ["zvirt-ccm", *REFERENCE, kubeconfig, *words])
     with pytest.raises(SystemExit) as ended:
