@@ -33,6 +33,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "lib/cloud/zvirt/volumes",
         "lib/cloud/zvirt/catalog",
         "cmd/zvirt_ccm",
+        "cmd/csi_controller/zvirt_clouds.py",
         "cmd/csi_node/zvirt_node.py",
         "cmd/cloud_data_discoverer/zvirt.py",
         "cmd/mooring/commands/on_zvirt.py",

@@ -5,13 +5,16 @@ import pathlib
 from collections.abc import Iterator, Mapping
 
 from lib.lab import places
-from lib.lab.daemons import ccm
+from lib.lab.daemons import ccm, csi
 from lib.lab.grounds import grounds, servers
 from lib.lab.run import processes, progress
 from lib.lab.zvirt import engine_program, seed, server, virtual_servers
 
 NAME = "zvirt"
 MANAGER = "zvirt-ccm"
+DRIVER = "csi.ovirt.org"
+CLUSTER = "6d6f6f72-696e-4720-8c61-620000000003"
+"""UUID of the lab's cluster."""
 _VARIABLES = (
     "ZVIRT_API_URL",
     "ZVIRT_USERNAME",
@@ -30,6 +33,35 @@ def variables(where: places.Places) -> Mapping[str, str]:
         str(folder / server.CA),
     )
     return dict(zip(_VARIABLES, values, strict=True))
+
+
+class ZvirtClaims:
+    """Claims on disks of the lab's engine, for `grounds.Claims`."""
+
+    driver = DRIVER
+
+    @property
+    def default_class(self) -> str:
+        """A class that is bound immediately: no Pod of the lab uses its claims."""
+        return f"""
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata:
+  name: {csi.CLASS}
+  annotations: {{storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: {DRIVER}
+allowVolumeExpansion: true
+parameters: {{storageDomainName: {seed.NFS}, thinProvisioning: "false"}}
+"""
+
+    def arguments(self, where: places.Places) -> tuple[str, ...]:
+        """See the protocol."""
+        del where
+        return ("--cloud=zvirt", f"--cluster={CLUSTER}")
+
+    def environment(self, where: places.Places) -> Mapping[str, str]:
+        """See the protocol."""
+        return variables(where)
 
 
 class ZvirtDiscovery:
@@ -59,7 +91,7 @@ class ZvirtGrounds:
     programs = (engine_program.PROGRAM,)
     has_routes = False
     volumes = None
-    claims = None
+    claims = ZvirtClaims()
     discovery = ZvirtDiscovery()
     load_balancer_annotation = ""
     has_load_balancers = False

@@ -23,11 +23,15 @@ SCENES = (
     "Delete the server mooring-lab-3",
     "Make a server mooring-lab-3 again",
     "storageDomains discovered",
+    "claim created: bound",
+    "claim expanded: 1Gi to 2Gi",
+    "claim deleted",
 )
 ROWS = (
     *(rf"server mooring-lab-{n} +[\d.]+ +" for n in (1, 2, 3)),
     *(rf"Node mooring-lab-{n} +[\d.]+ +zvirt://[0-9a-f-]+" for n in (1, 2, 3)),
     r"storageDomains discovered +[\d.]+ +iscsi-1, nfs-1",
+    r"claim default/mooring-lab: bound +[\d.]+ +volume pvc-",
 )
 
 
@@ -58,7 +62,12 @@ def test_a_lab_of_zvirt(tool: LabTool) -> None:
         assert any(re.match(pattern, row) for row in rows), pattern
     code, text = tool.run("status")
     assert code == 0, text
-    for name in ("zvirt-engine", "zvirt-ccm", "cloud-data-discoverer"):
+    for name in (
+        "zvirt-engine",
+        "zvirt-ccm",
+        "csi-controller",
+        "cloud-data-discoverer",
+    ):
         assert name in text
     assert text.count("ACTIVE") == 3
     assert "not running" not in text
