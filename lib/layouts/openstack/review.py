@@ -31,6 +31,8 @@ class PlannedAction(enum.StrEnum):
     REBUILD = "rebuild"
     SHRINK = "shrink"
     FORGET = "forget"
+    IMPORT = "import"
+    """Nothing else is changed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ def _action(kind: str, change: Json) -> PlannedAction | None:
     if actions == {"update"}:
         return _update(kind, change.get("before") or {}, change.get("after") or {})
     known = {"create", "delete", "forget"} & actions
-    return PlannedAction(known.pop()) if known else None
+    if known:
+        return PlannedAction(known.pop())
+    return PlannedAction.IMPORT if change.get("importing") else None
 
 
 def _update(kind: str, before: Json, after: Json) -> PlannedAction:

@@ -22,7 +22,14 @@ def plan(kind: str, actions: list[str], before: Any = None, after: Any = None) -
     return {"format_version": "1.2", "resource_changes": [resource]}
 
 
+def importing(kind: str) -> Any:
+    document = plan(kind, ["no-op"])
+    document["resource_changes"][0]["change"]["importing"] = {"id": "x"}
+    return document
+
+
 ROWS = {
+    "a volume is imported": (importing(VOLUME), PlannedAction.IMPORT, False),
     "a server is deleted": (plan(INSTANCE, ["delete"]), PlannedAction.DELETE, True),
     "a server is replaced": (
         plan(INSTANCE, ["delete", "create"]),
