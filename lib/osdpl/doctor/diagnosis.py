@@ -14,11 +14,11 @@ import msgspec
 
 from lib.doctor import cluster, judge, rights
 from lib.doctor.model import CheckResult, CheckState, DaemonAccount, Read, Right
-from lib.helm import cache
+from lib.helm import cache, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
 from lib.kube import client, errors, listing, objects, resources
-from lib.osdpl.api import model
+from lib.osdpl.api import model, references
 from lib.osdpl.api.model import Document
 from lib.osdpl.doctor import findings
 from lib.osdpl.reconcile import caches, checks, desire, planning, states
@@ -74,6 +74,7 @@ class Diagnosis:
         self._document: Document | None = None
         self._desired = Desired()
         self._missing: tuple[str, ...] = ()
+        self._hidden: frozenset[str] = frozenset()
 
     def examine(self) -> Iterator[CheckResult]:
         """Yield a line or more for each of `findings.CHECKS`, in their order.
@@ -110,12 +111,19 @@ class Diagnosis:
     ) -> tuple[CheckResult, ...]:
         """Read and judge one part; an error is a line of it."""
         try:
-            return tuple(part())
+            return tuple(map(self._scrubbed, part()))
         except errors.KubeError as error:
             return findings.failed(check, str(error), remedy or _REACH)
         except (config.ConfigError, msgspec.MsgspecError) as error:
             text = "; ".join(str(error).splitlines())
             return findings.failed(check, text, "correct the object")
+
+    def _scrubbed(self, line: CheckResult) -> CheckResult:
+        """Return a line without values of Secrets that the spec refers to."""
+        text, remedy = (
+            outcome.scrub(each, self._hidden) for each in (line.text, line.remedy)
+        )
+        return dataclasses.replace(line, text=text, remedy=remedy)
 
     def _server(self) -> Iterable[CheckResult]:
         body = self._api.request("GET", "/version", timeout_s=self._settings.timeout_s)
@@ -133,6 +141,7 @@ class Diagnosis:
         if self._document is not None:
             document = {"metadata": {}, **self._document}
             stored = self._kept.stored()
+            self._hidden = frozenset(_referred(document, stored))
             default = self._settings.default
             self._missing = desire.desire(document, stored, default).missing
             self._desired = planning.desired_of(document, stored, default)
@@ -321,6 +330,14 @@ def rights_of(namespace: str) -> tuple[Right, ...]:
     """Return the rights that the chart grants in a namespace."""
     text = rights.manifest(COMPONENT)
     return rights.parse(text.replace("namespace: openstack", f"namespace: {namespace}"))
+
+
+def _referred(document: Document, stored: desire.Secrets) -> Iterator[str]:
+    """Yield the values of Secrets that a spec refers to."""
+    for reference in references.find(document.get("spec") or {}):
+        secret = stored.get(reference.secret)
+        if secret is not None and reference.key in secret.data:
+            yield secret.data[reference.key].decode(errors="replace")
 
 
 _WITHOUT_PODS = ("linuxbridge", "sriov")

@@ -133,7 +133,8 @@ class Cluster:
                 "labels": {bundles.MANAGED_BY: bundles.MANAGER},
                 "finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
             }
-            self.api.put(resources.DEFINITIONS, {"metadata": metadata})
+            spec_ = {"versions": [{"name": "v1alpha1", "served": True}]}
+            self.api.put(resources.DEFINITIONS, {"metadata": metadata, "spec": spec_})
 
     def copy(self) -> "Cluster":
         """Return another cluster in the same state; no call or run was made in it."""

@@ -15,6 +15,7 @@ from lib.osdpl.doctor import diagnosis, findings
 from lib.osdpl.reconcile import planning
 from lib.process import config
 from tests.lib.osdpl import ground
+from tests.lib.osdpl.api import confidential_test as planted
 from tests.lib.osdpl.ground import RELEASES, Cluster
 
 
@@ -70,6 +71,23 @@ def test_doctor_without_a_file(cluster: Cluster) -> None:
     lines = examine(cluster, None)
     assert [line for line in lines if diagnosis.NOTHING in line.text]
     assert not [line for line in lines if "404" in line.text]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["node_selector_key", "node_selector_value"],
+)
+def test_a_value_of_a_secret_is_in_no_line(tmp_path: pathlib.Path, path: str) -> None:
+    """Also where it becomes a label of Nodes that pods need."""
+    cluster = Cluster(tmp_path)
+    planted.secret(cluster)
+    values = {"labels": {"api": {path: planted.REFERENCE}}}
+    cluster.create(services={"identity": {"keystone": {"values": values}}})
+    lines = examine(cluster, None)
+    nodes = [line for line in lines if line.check == findings.NODES]
+    print(*nodes, sep="\n")
+    assert any(line.state is CheckState.FAILED for line in nodes)
+    assert planted.TEXT not in repr(lines)
 
 
 def planner(cluster: Cluster) -> planning.Planner:
