@@ -208,12 +208,12 @@ def unfinished_state(document: Document) -> str:
     """
     rows = (document.get("status") or {}).get("conditions") or ()
     reasons = {row["type"]: row.get("reason") for row in rows}
+    if _has_begun_deletion(rows):
+        return ""
     if reasons.get(ACCEPTED) == Refused.DELETION_REFUSED:
         return Phase.FAILED.value
     if reasons.get(APPLIED) == UPGRADING:
         return Phase.APPLYING.value
-    if _has_begun_deletion(rows):
-        return ""
     finished = (Phase.APPLIED, Phase.REFUSED)
     phases = (phase for phase in Phase if phase not in finished)
     matching = (phase for phase in phases if _REASONS[phase] == reasons.get(APPLIED))
@@ -232,6 +232,16 @@ def is_deletable(document: Document) -> bool:
 def _has_begun_deletion(rows: Iterable[Document]) -> bool:
     return any(
         row["type"] == APPLIED and row.get("message") == DELETION_BEGUN for row in rows
+    )
+
+
+def deletion_held(message: str) -> tuple[Condition, ...]:
+    """Return the conditions of a deletion that has begun and cannot end."""
+    return (
+        Condition(
+            ACCEPTED, False, Refused.DELETION_REFUSED.value, message[:MESSAGE_MAX]
+        ),
+        Condition(APPLIED, False, _REASONS[Phase.DELETING], DELETION_BEGUN),
     )
 
 

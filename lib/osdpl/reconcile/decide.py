@@ -479,14 +479,17 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     if snapshot.unlisted:
         # A release that is not listed yet would run on, owned by no object.
         return _blocked(snapshot, snapshot.unlisted, now)
-    problems = deletion_problems(snapshot)
+    left = tuple(states.of_deletion(snapshot, now))
+    running = snapshot.work.running - snapshot.work.reading
+    is_empty = not left and not running
+    is_free = is_empty and not snapshot.is_definition_deleted
+    # Once nothing is installed any more, no rule has anything to protect.
+    problems = () if is_free else deletion_problems(snapshot)
     if problems:
         words = "; ".join(map(str, problems))
         refused = conditions.refused(Refused.DELETION_REFUSED, words)
         return Outcome(tuple(_report(snapshot, refused, now)))
-    left = tuple(states.of_deletion(snapshot, now))
-    running = snapshot.work.running - snapshot.work.reading
-    if not left and not running:
+    if is_empty:
         return _deleted(snapshot, now)
     installing = running - snapshot.work.deleting
     if installing:
@@ -513,7 +516,7 @@ def _deleted(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
             " was deleted: restore it, or delete the workloads; the annotation"
             f" {annotations.FORCE}: {annotations.FORCE_DELETION} leaves them"
         )
-        refused = conditions.refused(Refused.DELETION_REFUSED, words)
-        return Outcome(tuple(_report(snapshot, refused, now)), HELD_S)
+        reported = conditions.deletion_held(words)
+        return Outcome(tuple(_report(snapshot, reported, now)), HELD_S)
     recorded = tuple(bundles.surplus(snapshot, (), frozenset()))
     return Outcome(recorded, HELD_S) if recorded else Outcome((RemoveFinalizer(),))

@@ -188,6 +188,9 @@ def test_workloads_without_a_record_keep_the_object(
     print(accepted["message"])
     assert accepted["reason"] == Refused.DELETION_REFUSED
     assert f"StatefulSet mariadb-server of release {name}" in accepted["message"]
+    lose(cluster, resources.OPENSTACK_DEPLOYMENT_STATUSES, "osh-dev")
+    advance(Process(cluster), STEPS)
+    assert cluster.condition("Accepted")["message"] == accepted["message"]
     if end == "restored":
         del revision["metadata"]["resourceVersion"]
         cluster.api.put(resources.SECRETS, revision)
