@@ -10,7 +10,7 @@ import msgspec
 from lib.kube import client, errors, events, objects, resources
 from lib.kube.resources import Resource
 from lib.operator_edge.objects import Objects
-from lib.osdpl.reconcile import actions, bundles, desire, upgrade, work
+from lib.osdpl.reconcile import actions, bundles, desire, states, upgrade, work
 from lib.osdpl.reconcile.decide import FINALIZER
 from lib.osdpl.reconcile.observe import Observer
 from lib.osdpl.reconcile.snapshot import Snapshot
@@ -119,13 +119,16 @@ class Actor:
         self._observer.hold(resource.plural, f"{namespace}/{name}", version)
 
     def _relabel(self, action: actions.Relabel) -> None:
-        """Record an OpenStack version, upon exactly the revision that was observed."""
+        """Record version and owner, upon exactly the revision that was observed."""
         revision = action.revision
         patch = {
             "metadata": {
                 "uid": revision.secret_uid,
                 "resourceVersion": revision.resource_version,
-                "labels": {upgrade.VERSION_LABEL: action.openstack_version},
+                "labels": {
+                    upgrade.VERSION_LABEL: action.openstack_version,
+                    states.OWNER_LABEL: action.owner,
+                },
             }
         }
         answer = self._api.patch(

@@ -90,10 +90,11 @@ class Upgrade:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Relabel:
-    """Record the OpenStack version of a release that is the same in both versions."""
+    """Record OpenStack version and owner of a release that needs no run of helm."""
 
     revision: helm.Revision
     openstack_version: str
+    owner: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -220,13 +220,22 @@ def _versions(snapshot: Snapshot) -> Mapping[str, str]:
 def _relabels(
     snapshot: Snapshot, all_states: Sequence[ReleaseState], now: datetime.datetime
 ) -> Iterator[Action]:
-    for state in upgrade.relabelled(snapshot, all_states, now):
-        if (
-            state.revision is not None
-            and state.release is not None
-            and not state.is_running
-        ):
-            yield Relabel(state.revision, state.release.openstack_version)
+    """Yield labels of releases that need no run of helm.
+
+    What is adopted and is as desired already gets its owner: without the label it
+    would be no release of the object once the annotation is removed.
+    """
+    upgraded = {state.name for state in upgrade.relabelled(snapshot, all_states, now)}
+    for state in all_states:
+        revision, release = state.revision, state.release
+        if revision is None or release is None or state.is_running:
+            continue
+        version = revision.labels.get(upgrade.VERSION_LABEL, release.openstack_version)
+        is_foreign = revision.labels.get(states.OWNER_LABEL) != snapshot.uid
+        if state.name in upgraded:
+            yield Relabel(revision, release.openstack_version, snapshot.uid)
+        elif is_foreign and state.state is states.State.IN_SYNC:
+            yield Relabel(revision, version, snapshot.uid)
 
 
 def _conditions(

@@ -355,6 +355,35 @@ def test_a_recreated_object_cannot_downgrade_what_it_adopts(
     assert "there is no downgrade" in cluster.condition("Accepted")["message"]
 
 
+def test_a_recreated_object_owns_what_it_adopts_unchanged(
+    installed_version: Installed,
+) -> None:
+    """Without the annotation, too; its deletion uninstalls it."""
+    cluster = installed_version("gazpacho")
+    document = cluster.deployment()
+    document["metadata"]["finalizers"] = []
+    cluster.api.put(resources.OPENSTACK_DEPLOYMENTS, document)
+    delete(cluster)
+    cluster.create()
+    document = cluster.deployment()
+    assert document["metadata"]["uid"]
+    adopted = ",".join(sorted(RELEASES))
+    document["metadata"]["annotations"] = {"mooring.io/adopt": adopted}
+    cluster.api.put(resources.OPENSTACK_DEPLOYMENTS, document)
+    runs = list(cluster.helm.runs)
+    Process(cluster).settle()
+    assert cluster.helm.runs == runs
+    document = cluster.deployment()
+    document["metadata"]["annotations"] = {}
+    cluster.api.put(resources.OPENSTACK_DEPLOYMENTS, document)
+    Process(cluster).settle()
+    assert cluster.condition("Applied")["status"] == "True"
+    delete(cluster)
+    Process(cluster).settle()
+    assert cluster.deployed() == frozenset()
+    assert cluster.documents(resources.OPENSTACK_DEPLOYMENTS) == []
+
+
 def test_the_pin_of_a_chart_survives_the_loss_of_its_helm_bundle(
     installed_version: Installed,
 ) -> None:
