@@ -9,6 +9,7 @@ from tests.reference import (
     chart_values,
     cloud_conf,
     cloud_permissions,
+    decisions,
     layout_changes,
     layout_inputs,
     measurements,
@@ -29,6 +30,7 @@ PAGES: Mapping[str, Callable[[], sheets.Tables]] = {
     "metrics.md": measurements.tables,
     "rbac.md": permissions.tables,
     "mooring-flags.md": tool.tables,
+    "../decisions/README.md": decisions.tables,
     "../layout-changes.md": layout_changes.tables,
     "../layouts.md": layout_inputs.tables,
     **{
