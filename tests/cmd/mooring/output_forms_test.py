@@ -60,6 +60,7 @@ ROWS: dict[str, Sequence[str]] = {
     "lab zvirt set": ("vm", "one", "up"),
     "layouts check": (str(EXAMPLE),),
     "layouts list": (),
+    "layouts recover": (str(EXAMPLE),),
     "layouts review": (str(EXAMPLE),),
     "migrate dvp": CLUSTER,
     "migrate openstack": CLUSTER,
