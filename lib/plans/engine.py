@@ -106,8 +106,12 @@ class Engine(Generic[Target, Written]):
                 self._answer(uid, plan, plan.gate, resumed)
             elif now < plan.due_s:
                 # The watch has shown our own writes, or a change of no consequence.
-                gate = Gate(GateState.CLOSED, plan.due_s - now)
-                resumed[uid] = Resumed(plan, gate)
+                # Or the call of another plan has put this one off: it may be stuck too.
+                gate = Gate(GateState.CLOSED, plan.due_s - now, plan.why)
+                closed_s = 0.0
+                if plan.why:
+                    closed_s = self._memory.closed_s(uid, plan.object_id)
+                resumed[uid] = Resumed(plan, gate, closed_s)
             else:
                 due[uid] = plan
         if due:
@@ -220,7 +224,8 @@ class Engine(Generic[Target, Written]):
                 self._memory.drop(uid)
                 return
             due_s = self._clock() + gate.retry_after_s
-            self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s, gate=None))
+            after = dataclasses.replace(plan, due_s=due_s, gate=None, why=gate.why)
+            self._memory.keep(uid, after)
         resumed[uid] = Resumed(plan, gate, closed_s)
 
     def _overhear(self, uid: str, plan: OpenPlan[Target], gate: Gate | Unknown) -> None:
@@ -232,7 +237,9 @@ class Engine(Generic[Target, Written]):
             return
         if gate.state is GateState.CLOSED:
             due_s = self._clock() + gate.retry_after_s
-            self._memory.replace(uid, plan, dataclasses.replace(plan, due_s=due_s))
+            after = dataclasses.replace(plan, due_s=due_s, why=gate.why)
+            if self._memory.replace(uid, plan, after):
+                self._memory.closed_s(uid, plan.object_id)
             return
         due_s = min(plan.due_s, self._clock())
         after = dataclasses.replace(plan, gate=gate, due_s=due_s)

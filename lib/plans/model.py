@@ -32,6 +32,7 @@ class OpenPlan(Generic[Target]):
     which the last step was applied, and before which no gate is asked. topics: for
     which it continues. gate: what a call for other plans has shown in the meantime.
     has_written: a step was applied; one that only waits keeps no other from writing.
+    why: the gate was closed when it was asked last; empty: it was not, or not asked.
     """
 
     target: Target
@@ -42,6 +43,7 @@ class OpenPlan(Generic[Target]):
     topics: frozenset[str]
     gate: Gate | None = None
     has_written: bool = True
+    why: str = ""
 
     @property
     def waits_for_place(self) -> bool:

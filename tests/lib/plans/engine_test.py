@@ -14,6 +14,7 @@ from lib.plans.writing import UNKNOWN_FIRST_S, UnknownOutcome, Writing
 from lib.reconcile import failure, outcome
 
 BUSY_S = 3.0
+POLL_S = 15.0
 """How long a router is busy after a write."""
 SYNC = frozenset({"sync"})
 
@@ -66,7 +67,9 @@ class Routers:
         if router in self.lost:
             return Gate(GateState.LOST)
         left_s = self.busy_until.get(router, 0.0) - self.now_s
-        return Gate(GateState.CLOSED, left_s) if left_s > 0 else Gate(GateState.OPEN)
+        if left_s <= 0:
+            return Gate(GateState.OPEN)
+        return Gate(GateState.CLOSED, min(left_s, POLL_S), f"router {router} is busy")
 
 
 class Scene:
@@ -195,6 +198,28 @@ def test_one_call_asks_for_all_gates_and_wakes_the_plans_that_may_go_on() -> Non
     assert resumed is not None
     assert resumed.gate == Gate(GateState.OPEN)
     assert len(scene.routers.asked) == 1
+
+
+def test_each_of_several_stuck_objects_is_known_to_be_closed() -> None:
+    """Also if the call of another plan puts off the poll of its own each time."""
+    scene = Scene()
+    for uid, target, steps in (("u1", TARGET, STEPS), ("u2", OTHER, OTHERS)):
+        scene.carry_out(uid, target, steps)
+        scene.routers.now_s += 1.0
+    scene.routers.busy_until = dict.fromkeys(("r1", "r2"), float("inf"))
+    scene.routers.now_s += BUSY_S
+    for _ in range(10):
+        first = scene.resume("u1", TARGET)
+        assert first is not None
+        second = scene.resume("u2", OTHER)
+        assert second is not None
+        scene.routers.now_s += POLL_S
+    assert len(scene.routers.asked) == 10
+    for resumed, router in ((first, "r1"), (second, "r2")):
+        assert resumed is not None
+        assert isinstance(resumed.gate, Gate)
+        assert resumed.gate.why == f"router {router} is busy"
+        assert resumed.closed_s >= 8 * POLL_S
 
 
 def test_two_plans_do_not_change_one_object_at_the_same_time() -> None:
