@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 import pytest
+import yaml
 
 from capz import engine_cluster, main
 from lib.process import config
@@ -102,9 +103,11 @@ def test_the_kinds_are_those_of_the_crds() -> None:
     kinds = engine_cluster.KINDS
     crds = pathlib.Path("charts/capz/crds")
     for kind in (kinds.machine.machine, kinds.cluster.cluster, kinds.template.template):
-        text = (crds / f"{kind.plural}.yaml").read_text()
-        assert f"name: {kind.plural}.{kind.group}\n" in text
-        assert f"kind: {kind.kind}\n" in text
+        crd = yaml.safe_load((crds / f"{kind.plural}.yaml").read_text())
+        assert crd["metadata"]["name"] == f"{kind.plural}.{kind.group}"
+        assert crd["spec"]["names"]["kind"] == kind.kind
+        versions = [(v["name"], v["storage"]) for v in crd["spec"]["versions"]]
+        assert versions == [(kind.version, True), ("v1alpha1", False)]
     assert kinds.cluster.finalizer == ""
 
 
