@@ -1,6 +1,5 @@
 """Secrets stay secret: references are accepted in their fields, and never shown."""
 
-import base64
 import json
 import pathlib
 from collections.abc import Iterator
@@ -9,16 +8,14 @@ from typing import Any
 import pytest
 
 from lib.kube import resources
-from lib.osdpl.api import confidential, references, schema, schema_types, spec
+from lib.osdpl.api import confidential, schema, schema_types, spec
 from lib.osdpl.reconcile.snapshot import Refused
 from lib.osdpl.rules import openstack
 from tests.lib.osdpl import ground
 from tests.lib.osdpl.ground import Cluster, Process
+from tests.lib.osdpl.planted_secret import REFERENCE, TEXT, override, secret, shown
 from tests.lib.osdpl.rules import examples
 
-SECRET = "planted"
-TEXT = "Pl4nted-VALUE-of-a-Secret"
-REFERENCE = {"value_from": {"secret_key_ref": {"name": SECRET, "key": "key"}}}
 Path = tuple[str | int, ...]
 
 
@@ -85,33 +82,6 @@ def test_a_reference_below_an_open_field_is_refused() -> None:
         "spec.migration.ingress.state",
         "spec.common.openstack.releases.nova.version",
     ]
-
-
-def secret(cluster: Cluster, text: str = TEXT, is_labelled: bool = True) -> None:
-    labels = {"openstack.lcm.mirantis.com/osdpl_secret": "true"} if is_labelled else {}
-    metadata = {"name": SECRET, "namespace": ground.NAMESPACE, "labels": labels}
-    data = {"key": base64.b64encode(text.encode()).decode()}
-    cluster.api.put(
-        resources.SECRETS, {"metadata": metadata, "type": "Opaque", "data": data}
-    )
-
-
-def shown(cluster: Cluster) -> str:
-    """Return everything that the operator has written, without Secrets."""
-    kinds = (
-        *(resources.OPENSTACK_DEPLOYMENTS, resources.OPENSTACK_DEPLOYMENT_STATUSES),
-        *(resources.HELM_BUNDLES, resources.EVENTS),
-    )
-    return json.dumps([cluster.documents(kind) for kind in kinds])
-
-
-def override(tree: Any, change: Any) -> Any:
-    """Return a tree with the objects of another one; all else of it replaces."""
-    if not isinstance(tree, dict) or not isinstance(change, dict):
-        return change
-    if references.is_reference(change):
-        return change
-    return {**tree, **{k: override(tree.get(k), v) for k, v in change.items()}}
 
 
 def substitute(tree: Any, old: object, new: object) -> Any:

@@ -15,7 +15,7 @@ from lib.osdpl.doctor import diagnosis, findings
 from lib.osdpl.reconcile import planning
 from lib.process import config
 from tests.lib.osdpl import ground
-from tests.lib.osdpl.api import confidential_test as planted
+from tests.lib.osdpl import planted_secret as planted
 from tests.lib.osdpl.ground import RELEASES, Cluster
 
 

@@ -14,7 +14,7 @@ from lib.osdpl.api import model
 from lib.osdpl.reconcile import planning
 from lib.osdpl.reconcile.snapshot import Desired
 from lib.osdpl.values import catalog, credentials
-from tests.lib.osdpl.api import confidential_test as planted
+from tests.lib.osdpl import planted_secret as planted
 from tests.lib.osdpl.ground import Cluster, Process
 
 Path = tuple[str, ...]
