@@ -13,6 +13,7 @@ CSI = (
     *("lab/dvp:adoption-long", "lab/dvp:answers-long", "lab/dvp:kubelet-long"),
     *("lab/dvp:outages-long", "lab/dvp:sanity-long"),
     *("lab/dvp:sidecars-long", "lab/dvp:volumes"),
+    *("lab/zvirt:sanity-long", "lab/zvirt:sidecars-long"),
     "lab/images:image",  # of csi-node
 )
 """Batches of csi-controller and of csi-node, which share lib/csi."""
@@ -56,9 +57,15 @@ PACKAGED = (
 )
 """They run the tool as it is packaged, or all programs."""
 OWN = {
-    "lib/discoverer": ("bench:discovery", "lab/discovery:", "lab/dvp:discoverer"),
+    "lib/discoverer": (
+        "bench:discovery",
+        "bench:zvirt_memory",
+        "lab/discovery:",
+        "lab/dvp:discoverer",
+    ),
     "lib/discovery": (
         "bench:discovery",
+        "bench:zvirt_memory",
         "lab/discovery:",
         "lab/dvp:account",
         "lab/dvp:discoverer",
@@ -67,6 +74,7 @@ OWN = {
     "lib/discovery/dvp": ("lab/discovery:kinds", "lab/dvp:account"),
     "lib/discovery/openstack": (
         "bench:discovery",
+        "bench:zvirt_memory",
         "lab/discovery:",
         "lab/dvp:discoverer",
         "lab/layouts:applied",
@@ -80,6 +88,7 @@ OWN = {
     "charts/cloud-data-discoverer": (
         *UMBRELLAS,
         "bench:discovery",
+        "bench:zvirt_memory",
         "lab/charts:discoverer",
         "lab/discovery:",
         "lab/dvp:discoverer",
